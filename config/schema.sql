@@ -56,7 +56,7 @@ CREATE TABLE @parked@ (
     payload    @type:payload@,
     headers    @type:headers@,
     created_at @type:created_at@,
-    state      pg_catalog.text NOT NULL CHECK (state OPERATOR(pg_catalog.=)
+    state      pg_catalog.text NOT NULL CONSTRAINT state_is_known CHECK (state OPERATOR(pg_catalog.=)
                    ANY (ARRAY['retry', 'behind', 'waiting', 'paused', 'refused', 'unsettled', 'dead', 'sent'])),
     attempts   int         NOT NULL DEFAULT 0,
     due        pg_catalog.timestamptz,             -- when the row is tried next; NULL: not by time
@@ -65,11 +65,11 @@ CREATE TABLE @parked@ (
     parked_at  pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(),
     sent_at    pg_catalog.timestamptz,             -- when it was sent after all; kept until the retention ends
     replayed_at pg_catalog.timestamptz,            -- when `replay` made this copy of a sent row; NULL: it is none
-    CHECK ((state OPERATOR(pg_catalog.=) 'sent') OPERATOR(pg_catalog.=) (sent_at IS NOT NULL)),
-    CHECK (due IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['retry', 'refused', 'unsettled'])),
-    CHECK (due IS NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['behind', 'dead', 'sent'])),
-    CHECK (waits_for IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['waiting', 'paused'])),
-    CHECK (waits_for IS NULL OR state OPERATOR(pg_catalog.=) ANY (ARRAY['waiting', 'paused', 'sent']))
+    CONSTRAINT sent_at_is_of_sent CHECK ((state OPERATOR(pg_catalog.=) 'sent') OPERATOR(pg_catalog.=) (sent_at IS NOT NULL)),
+    CONSTRAINT due_is_known CHECK (due IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['retry', 'refused', 'unsettled'])),
+    CONSTRAINT due_is_of_tried CHECK (due IS NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['behind', 'dead', 'sent'])),
+    CONSTRAINT waits_for_is_known CHECK (waits_for IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['waiting', 'paused'])),
+    CONSTRAINT waits_for_is_of_waiting CHECK (waits_for IS NULL OR state OPERATOR(pg_catalog.=) ANY (ARRAY['waiting', 'paused', 'sent']))
 );
 COMMENT ON COLUMN @parked@.state IS 'retry, behind, waiting, paused, refused, unsettled, dead or sent: docs/failed-rows.md';
 CREATE INDEX ON @parked@ (due) WHERE sent_at IS NULL AND state OPERATOR(pg_catalog.<>) 'dead';

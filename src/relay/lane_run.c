@@ -183,8 +183,8 @@ enum lane_end lane_run(struct lane *lane, bool drain)
             log_limit_line(&limit, LOG_ERROR, clock_now_ms(), "%s", lane->error.text);
         if (result == LANE_MORE && lane->batch.count > 0) {
             run_state.pace_ms = wake_pace_ms(lane->batch.count);
-            if (lane->wake != NULL)
-                wake_found(lane->wake, lane->batch.has_more);
+            if (lane->wake != NULL && lane->batch.has_more)
+                wake_others(lane->wake);
         }
         if (end == LANE_STOPPED && should_wait(lane, result, drain))
             wait_idle(lane, &run_state, drain);

@@ -2,93 +2,121 @@
  * The watcher, a thread with a session of its own. It waits for the earliest of four events: the
  * next tick of the horizon, a lane that needs a WAL flush, a notification, and the time to arm.
  *
- * It arms the listener (takes the lock that makes every insert notify) when all lanes are idle, and
- * keeps it armed while notifications are few. More than NOTIFICATIONS_MAX of them within COUNT_MS
- * are too many: commits that notify wait for each other, so that lanes which poll every few
- * milliseconds cost the inserting applications less. The listener is then disarmed, and for longer
- * each time if it never stays armed for long.
+ * NOTIFY is expensive for inserts: each commit that notifies takes a lock of the whole cluster. So
+ * the trigger (config/schema.sql, [notify]) notifies only while an idle relay is armed: while it
+ * holds an advisory lock in exclusive mode. Each insert tries to take that lock in share mode for
+ * its transaction, and notifies when it cannot get it.
+ *
+ * When a relay gets the exclusive lock, no transaction is open that has inserted without notifying:
+ * PostgreSQL makes a transaction visible before it releases its locks. So one poll after that finds
+ * every earlier row, and every later insert notifies. The session is hardly ever inside a
+ * transaction, which would delay notifications. If the session ends, the lock is released with it.
+ *
+ * The watcher tries to arm every ARM_MS while all lanes are idle. After more than NOTIFICATIONS_MAX
+ * notifications within COUNT_MS it disarms: commits that notify wait for each other, so that lanes
+ * which poll every few milliseconds cost the inserting applications less.
  *
  * Anyone may NOTIFY, so notifications cost credit. A read costs 1 for all empty notifications in
- * it, which the trigger sends, plus 1 for each other notification. Credit is earned: 1 for each
- * claim that found rows, 1 for each id drawn from the sequence, because another relay may have
- * taken that row, and 1 every CREDIT_MS. Without credit the session stops listening for a while and
- * the lanes poll, because the replies that lanes wait for would queue behind the notifications.
+ * it, which the trigger sends, plus 1 for each other notification. Credit is earned: 1 for each row
+ * sent, 1 for each id drawn from the sequence, because another relay may have taken that row, and
+ * CREDIT_TICK at each tick. Without credit the session stops listening for a while and the lanes
+ * poll, because the replies that lanes wait for would queue behind the notifications.
  */
 #include "relay/watcher.h"
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "catalog/notify.h"
 #include "relay/lane.h"
 #include "relay/status_replies.h"
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define ARM_MS 20
-#define COUNT_MS 100 /* with NOTIFICATIONS_MAX: 400 notifications per second */
+#define ARM_MS 100      /* between attempts to arm, and after too many notifications */
+#define ANOTHER_MS 1000 /* between attempts to arm while another relay is armed */
+#define COUNT_MS 100    /* with NOTIFICATIONS_MAX: 400 notifications per second */
 #define NOTIFICATIONS_MAX 40
-#define DISARMED_MS_MAX 320
-#define BRIEF_MS (2 * COUNT_MS)
-#define ARM_MS_MAX 1000 /* between attempts to arm while inserts or another relay hold the lock */
-#define RENEW_MS 5000   /* well within the listener's lease */
-#define RETRY_MS 250    /* before reconnecting; doubled after each failure */
+#define CREDIT_MAX 400 /* enough for the second or two until drawn ids are known */
+#define CREDIT_TICK 4  /* the polls of a second, by default */
+#define READS_MAX 64   /* bounds the reading when notifications arrive as fast as they are read */
+#define ECHO_MS 1000   /* how long the session's own notification may take to arrive */
+#define LEASE_MS 10000
+#define CHECK_MS 5000  /* between checks of the trigger, which renew the lease */
+#define LATER_MS 30000 /* without listening when credit has run out or nothing arrives */
+#define RETRY_MS 250   /* before reconnecting; doubled after each failure */
 #define RETRY_MS_MAX 2000
 #define LASTING_MS 5000 /* a connection that lasted this long counts as healthy */
-#define CREDIT_MAX 400  /* enough for the second or two until drawn ids are known */
-#define CREDIT_MS 250   /* the default poll interval */
-#define MUTED_MS 5000   /* without listening when credit has run out; doubled each time */
-#define MUTED_MS_MAX 60000
-#define ABSENT_MS 30000 /* before looking for a missing trigger again */
 
 struct watcher {
     const struct watcher_shared *shared;
     struct watch *watch;
-    struct listener *listener; /* uses the session of `watch` */
-    int failures;              /* consecutive connections that failed or did not last LASTING_MS */
-    int64_t connected_at_ms;   /* when the session was connected last */
-    bool has_input;            /* the socket is readable: data, or the end of the session */
-    int64_t tick_at_ms;        /* when the next tick of the horizon is due */
-    uint64_t away;             /* the sinks that the session's name shows as away */
+    int failures;            /* consecutive connections that failed or did not last LASTING_MS */
+    int64_t connected_at_ms; /* when the session was connected last */
+    int64_t tick_at_ms;      /* when the next tick of the horizon is due */
+    uint64_t away;           /* the sinks that the session's name shows as away */
     struct status_replies replies;
+    struct notify notify; /* the trigger, as of the last check */
     bool answering;       /* the session listens for the questions of `status` */
-    int64_t answer_at_ms; /* when to try to listen for questions next */
     bool listening;       /* the session listens for notifications of inserts */
+    bool armed;           /* the session holds the lock: every insert notifies */
     bool warned;          /* a warning that inserts do not wake this relay has been logged */
-    int64_t listen_at_ms; /* when to try to listen for inserts next */
-    int64_t arm_retry_ms; /* between attempts to arm */
+    int64_t check_at_ms;  /* when the trigger is checked next */
     int64_t arm_at_ms;    /* when the next attempt to arm is due */
-    int64_t renew_at_ms;  /* when the lease is renewed next */
-    int64_t armed_at_ms;  /* when the listener was armed last */
-    int64_t disarmed_ms;  /* how long it stays disarmed after too many notifications */
     int notifications;    /* notifications since counted_since_ms */
     int64_t counted_since_ms;
     int64_t credit;
-    int64_t credit_at_ms;       /* when the credit grows by time next */
-    int64_t drawn;              /* the highest id for which credit was given */
-    int64_t muted_ms;           /* how long not to listen when credit has run out */
-    int64_t listening_since_ms; /* when the session began to listen */
+    uint64_t rows; /* the rows for which credit was given: sent ones and ids drawn */
 };
-
-/* If the listener never stays armed for long, inserts are so frequent that polling is as fast, and
- * cheaper for the applications. So it stays disarmed for longer each time. */
-static void arm_later(struct watcher *watcher)
-{
-    int64_t lasted_ms = clock_now_ms() - watcher->armed_at_ms;
-    int64_t longer_ms =
-        2 * watcher->disarmed_ms < DISARMED_MS_MAX ? 2 * watcher->disarmed_ms : DISARMED_MS_MAX;
-
-    watcher->disarmed_ms = lasted_ms < BRIEF_MS ? longer_ms : ARM_MS;
-    watcher->arm_retry_ms = ARM_MS;
-    watcher->arm_at_ms = clock_now_ms() + watcher->disarmed_ms;
-}
 
 static int disarm(struct watcher *watcher, struct error *error)
 {
-    arm_later(watcher);
+    char sql[96];
+
+    watcher->arm_at_ms = clock_now_ms() + ARM_MS;
     wake_disarm(watcher->shared->wake);
-    return listener_disarm(watcher->listener, error);
+    if (!watcher->armed)
+        return 0;
+    watcher->armed = false;
+    (void)snprintf(sql, sizeof sql, "SELECT pg_catalog.pg_advisory_unlock(%d, %d)", NOTIFY_LOCK,
+                   (int)watcher->notify.oid);
+    return session_execute(watch_session(watcher->watch), sql, error);
+}
+
+/* Arming fails without an error while a transaction is open that has inserted without notifying.
+ * If not even the share lock is available, another relay is armed: then inserts notify all the
+ * same. */
+static int try_to_arm(struct watcher *watcher, struct error *error)
+{
+    enum { SHARED, OURS, ANOTHERS };
+    char sql[256];
+    PGresult *result;
+    int holder;
+
+    watcher->arm_at_ms = clock_now_ms() + ARM_MS;
+    if (!wake_is_quiet(watcher->shared->wake))
+        return 0;
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT CASE WHEN pg_catalog.pg_try_advisory_lock(%d, %d) THEN %d"
+                   " WHEN pg_catalog.pg_try_advisory_xact_lock_shared(%d, %d) THEN %d ELSE %d END",
+                   NOTIFY_LOCK, (int)watcher->notify.oid, OURS, NOTIFY_LOCK,
+                   (int)watcher->notify.oid, SHARED, ANOTHERS);
+    result = session_query(watch_session(watcher->watch), sql, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    holder = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    watcher->armed = holder == OURS;
+    if (holder == ANOTHERS)
+        watcher->arm_at_ms = clock_now_ms() + ANOTHER_MS;
+    if (holder == SHARED)
+        wake_disarm(watcher->shared->wake);
+    else
+        wake_arm(watcher->shared->wake);
+    return 0;
 }
 
 static bool too_many_notifications(struct watcher *watcher, int heard)
@@ -103,167 +131,134 @@ static bool too_many_notifications(struct watcher *watcher, int heard)
     return watcher->notifications > NOTIFICATIONS_MAX;
 }
 
-/* The pauses between attempts grow, so that a long transaction with an insert costs few
- * attempts. */
-static int try_to_arm(struct watcher *watcher, struct error *error)
+static void earn_credit(struct watcher *watcher, int64_t more)
 {
-    bool another;
+    const struct report *report = watcher->shared->report;
+    uint64_t rows = (uint64_t)watch_drawn(watcher->watch) +
+                    (report != NULL ? report_total(report, REPORT_SENT) : 0);
+    int64_t earned = (int64_t)(rows - watcher->rows);
 
-    if (listener_arm(watcher->listener, &another, error) < 0)
-        return -1;
-    watcher->armed_at_ms = clock_now_ms();
-    if (listener_is_armed(watcher->listener))
-        return wake_arm(watcher->shared->wake) ? 0 : disarm(watcher, error);
-    wake_cover(watcher->shared->wake, another);
-    watcher->arm_at_ms = clock_now_ms() + watcher->arm_retry_ms;
-    watcher->arm_retry_ms =
-        2 * watcher->arm_retry_ms < ARM_MS_MAX ? 2 * watcher->arm_retry_ms : ARM_MS_MAX;
-    return 0;
+    if (earned > 0)
+        more += earned < CREDIT_MAX ? earned : CREDIT_MAX;
+    watcher->rows = rows;
+    watcher->credit = watcher->credit + more < CREDIT_MAX ? watcher->credit + more : CREDIT_MAX;
 }
 
-static bool wants_to_arm(struct watcher *watcher)
-{
-    return !listener_is_armed(watcher->listener) && wake_is_quiet(watcher->shared->wake);
-}
-
-static void grow_credit(struct watcher *watcher, int64_t now_ms)
-{
-    int64_t drawn = watch_drawn(watcher->watch);
-
-    if (watcher->shared->wake != NULL)
-        watcher->credit += wake_take_found(watcher->shared->wake);
-    if (watcher->drawn != HORIZON_UNKNOWN && drawn > watcher->drawn)
-        watcher->credit += drawn - watcher->drawn;
-    watcher->drawn = drawn;
-    if (now_ms >= watcher->credit_at_ms) {
-        watcher->credit++;
-        watcher->credit_at_ms = now_ms + CREDIT_MS;
-    }
-    if (watcher->credit > CREDIT_MAX)
-        watcher->credit = CREDIT_MAX;
-}
-
-/* Stops listening, for twice as long as the last time, or for MUTED_MS if it had listened for
- * MUTED_MS_MAX. */
+/* Resets the lease too, because nothing keeps this session busy while it does not listen. */
 static int stop_listening(struct watcher *watcher, struct error *error)
 {
-    int64_t now_ms = clock_now_ms();
+    struct session *session = watch_session(watcher->watch);
+    int status;
 
-    watcher->muted_ms *= 2;
-    if (now_ms - watcher->listening_since_ms >= MUTED_MS_MAX || watcher->muted_ms < MUTED_MS)
-        watcher->muted_ms = MUTED_MS;
-    if (watcher->muted_ms > MUTED_MS_MAX)
-        watcher->muted_ms = MUTED_MS_MAX;
-    watcher->answering = false;
-    watcher->answer_at_ms = now_ms + watcher->muted_ms;
-    if (watcher->listening) {
-        if (!watcher->warned)
-            log_warn("inserts do not wake this relay, it polls: more notifications arrive than"
-                     " inserts send");
+    if (watcher->listening && !watcher->warned) {
+        log_warn("inserts do not wake this relay, it polls: more notifications arrive than"
+                 " inserts send");
         watcher->warned = true;
-        watcher->listening = false;
-        watcher->listen_at_ms = now_ms + watcher->muted_ms;
-        wake_disarm(watcher->shared->wake);
     }
-    return listener_stop(watcher->listener, error);
+    if (watcher->listening && disarm(watcher, error) < 0)
+        return -1;
+    watcher->listening = false;
+    watcher->answering = false;
+    watcher->check_at_ms = clock_now_ms() + LATER_MS;
+    status = session_execute(session,
+                             session_server_version(session) >= 140000
+                                 ? "UNLISTEN *; RESET idle_session_timeout"
+                                 : "UNLISTEN *",
+                             error);
+    session->notifications.arrived = 0;
+    session->notifications.empty = 0;
+    watcher->credit = CREDIT_MAX;
+    return status;
 }
 
-static int handle_notifications(struct watcher *watcher, struct error *error)
+/* Reads what has arrived, without waiting; libpq reads only part of it at a time. */
+static int hear(struct watcher *watcher, struct error *error)
 {
-    struct listener *listener = watcher->listener;
+    struct session *session = watch_session(watcher->watch);
+    int before = -1;
     int arrived;
     int heard;
 
-    if (listener_hear(listener, &arrived, &heard, error) < 0)
-        return -1;
+    for (int i = 0; i < READS_MAX && session->notifications.arrived != before; i++) {
+        before = session->notifications.arrived;
+        if (session_read_input(session, error) < 0)
+            return -1;
+    }
+    arrived = session->notifications.arrived;
+    heard = session->notifications.empty;
+    if (arrived == 0)
+        return 0;
+    session->notifications.arrived = 0;
+    session->notifications.empty = 0;
+    earn_credit(watcher, 0);
     watcher->credit -= arrived - heard + (heard > 0);
     if (heard > 0 && watcher->listening)
         wake_notify(watcher->shared->wake);
     if (watcher->credit <= 0)
         return stop_listening(watcher, error);
-    if (!watcher->listening)
-        return 0;
-    if (heard > 0 && !listener_is_armed(listener))
-        watcher->arm_retry_ms = ARM_MS;
-    if (too_many_notifications(watcher, heard) && listener_is_armed(listener))
-        return disarm(watcher, error);
-    return 0;
+    return watcher->listening && too_many_notifications(watcher, heard) ? disarm(watcher, error)
+                                                                        : 0;
 }
 
-/* Handles notifications, the lease and arming. 0, or -1: the session is lost or the trigger is
- * gone. */
-static int serve_listener(struct watcher *watcher, struct error *error)
-{
-    struct listener *listener = watcher->listener;
-    int64_t now_ms = clock_now_ms();
-
-    grow_credit(watcher, now_ms);
-    if (handle_notifications(watcher, error) < 0)
-        return -1;
-    if (!watcher->listening)
-        return 0;
-    if (now_ms >= watcher->renew_at_ms) {
-        watcher->renew_at_ms = now_ms + RENEW_MS;
-        return listener_renew(listener, error);
-    }
-    return now_ms >= watcher->arm_at_ms && wants_to_arm(watcher) ? try_to_arm(watcher, error) : 0;
-}
-
-static void reset_credit(struct watcher *watcher)
-{
-    watcher->credit = CREDIT_MAX;
-    watcher->drawn = HORIZON_UNKNOWN;
-    watcher->listening_since_ms = clock_now_ms();
-}
-
-static int answer_if_due(struct watcher *watcher, struct error *error)
+/* Starts to listen for inserts, if the session receives its own notification. From PostgreSQL 14
+ * on, when the lease of a frozen relay expires, the server ends its session, so that inserts need
+ * not notify any more. */
+static int listen_for_inserts(struct watcher *watcher, struct error *error)
 {
     struct session *session = watch_session(watcher->watch);
+    char sql[160];
+    int hears;
 
-    if (watcher->answering || watcher->shared->report == NULL ||
-        clock_now_ms() < watcher->answer_at_ms)
-        return 0;
-    if (!watcher->listening)
-        reset_credit(watcher);
-    watcher->answering = true;
-    return status_replies_listen(&watcher->replies, session, error);
-}
-
-static void start_listening(struct watcher *watcher)
-{
-    if (watcher->warned)
-        log_info("inserts wake this relay again");
-    watcher->listening = true;
-    watcher->warned = false;
-    watcher->arm_retry_ms = ARM_MS;
-    watcher->disarmed_ms = ARM_MS;
-    watcher->arm_at_ms = clock_now_ms();
-    watcher->renew_at_ms = clock_now_ms() + RENEW_MS;
-    reset_credit(watcher);
-}
-
-static int listen_if_due(struct watcher *watcher, struct error *error)
-{
-    if (watcher->shared->wake == NULL || watcher->listening ||
-        clock_now_ms() < watcher->listen_at_ms)
-        return 0;
-    watcher->listen_at_ms = clock_now_ms() + ABSENT_MS;
-    switch (listener_start(watcher->listener, error)) {
-    case LISTENER_READY:
-        start_listening(watcher);
-        return 0;
-    case LISTENER_ABSENT:
-        return 0;
-    case LISTENER_DEAF:
+    (void)snprintf(sql, sizeof sql, "LISTEN %s; NOTIFY %s, '%s'", watcher->notify.channel,
+                   watcher->notify.channel, session_expect_notification(session));
+    if (session_execute(session, sql, error) < 0)
+        return -1;
+    hears = session_await_notification(session, clock_now_ms() + ECHO_MS, error);
+    if (hears == 0) {
         if (!watcher->warned)
-            log_event(LOG_WARN, LOG_FIELDS(.error = error->text),
+            log_event(LOG_WARN,
+                      LOG_FIELDS(.error = "notifications do not arrive: connect to PostgreSQL"
+                                          " directly"),
                       "inserts do not wake this relay, it polls");
         watcher->warned = true;
-        return 0;
-    case LISTENER_FAILED:
-        break;
+        watcher->check_at_ms = clock_now_ms() + LATER_MS;
     }
-    return -1;
+    if (hears <= 0)
+        return hears;
+    watcher->listening = true;
+    watcher->arm_at_ms = clock_now_ms();
+    (void)snprintf(sql, sizeof sql, "SET idle_session_timeout = %d", LEASE_MS);
+    return session_server_version(session) >= 140000 ? session_execute(session, sql, error) : 0;
+}
+
+/* Starts what the session should listen for. When it listens, checks that the trigger still exists,
+ * which renews the lease. */
+static int check_listening(struct watcher *watcher, struct error *error)
+{
+    const struct watcher_shared *shared = watcher->shared;
+    const struct table *table = watch_table(watcher->watch);
+    struct session *session = watch_session(watcher->watch);
+    uint32_t oid = watcher->notify.oid; /* the table may have been replaced by another */
+
+    watcher->check_at_ms = clock_now_ms() + CHECK_MS;
+    if (!watcher->answering && shared->report != NULL) {
+        watcher->answering = true;
+        if (status_replies_listen(&watcher->replies, session, error) < 0)
+            return -1;
+    }
+    if (shared->wake == NULL)
+        return 0;
+    if (notify_describe(&watcher->notify, session, table, error) < 0)
+        return -1;
+    if (!watcher->listening)
+        return watcher->notify.fires ? listen_for_inserts(watcher, error) : 0;
+    if (!watcher->notify.fires || watcher->notify.oid != oid)
+        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "%s has lost the trigger \"%s\"",
+                         table->quoted, watcher->notify.name);
+    if (watcher->warned) /* not at once: a flood that continues would be logged again and again */
+        log_info("inserts wake this relay again");
+    watcher->warned = false;
+    return 0;
 }
 
 /* Claims find nothing until the horizon's first scan is done. Lanes that were woken or polled
@@ -304,33 +299,30 @@ static int show_away(struct watcher *watcher, struct error *error)
 /* The flush is done first, because a lane that has claimed rows waits for it. */
 static int work(struct watcher *watcher, struct error *error)
 {
-    if (watcher->has_input && watch_read_input(watcher->watch, error) < 0)
+    if (watch_flush(watcher->watch, error) < 0 || hear(watcher, error) < 0)
         return -1;
-    watcher->has_input = false;
-    if (watch_flush(watcher->watch, error) < 0 || answer_if_due(watcher, error) < 0 ||
-        listen_if_due(watcher, error) < 0 ||
-        ((watcher->listening || watcher->answering) && serve_listener(watcher, error) < 0) ||
-        status_replies_send(&watcher->replies, watch_session(watcher->watch),
+    if (clock_now_ms() >= watcher->check_at_ms && check_listening(watcher, error) < 0)
+        return -1;
+    if (watcher->listening && !watcher->armed && clock_now_ms() >= watcher->arm_at_ms &&
+        try_to_arm(watcher, error) < 0)
+        return -1;
+    if (status_replies_send(&watcher->replies, watch_session(watcher->watch),
                             watch_table(watcher->watch)->oid, error) < 0)
         return -1;
     if (clock_now_ms() < watcher->tick_at_ms)
         return 0;
+    earn_credit(watcher, CREDIT_TICK);
     if (watcher->shared->report != NULL)
         status_replies_tick(&watcher->replies);
     return show_away(watcher, error) < 0 ? -1 : tick(watcher, error);
 }
 
-static int64_t next_event_ms(struct watcher *watcher)
+/* A tick, which is at most a second away, or the time to arm. */
+static int64_t next_event_ms(const struct watcher *watcher)
 {
-    int64_t until_ms = watcher->tick_at_ms;
-
-    if (!watcher->listening)
-        return until_ms; /* at most a second away */
-    if (watcher->renew_at_ms < until_ms)
-        until_ms = watcher->renew_at_ms;
-    if (wants_to_arm(watcher) && watcher->arm_at_ms < until_ms)
-        until_ms = watcher->arm_at_ms;
-    return until_ms;
+    return watcher->listening && !watcher->armed && watcher->arm_at_ms < watcher->tick_at_ms
+               ? watcher->arm_at_ms
+               : watcher->tick_at_ms;
 }
 
 static bool take_event(const struct pollfd *event)
@@ -346,22 +338,20 @@ static bool take_event(const struct pollfd *event)
 static void wait_for_event(struct watcher *watcher)
 {
     const struct watcher_shared *shared = watcher->shared;
-    struct pollfd events[5] = {
-        {.fd = watch_fd(watcher->watch), .events = POLLIN},
-        {.fd = shared->wake != NULL ? wake_fd(shared->wake) : -1, .events = POLLIN},
-        {.fd = wal_flush_fd(shared->flush), .events = POLLIN},
-        {.fd = horizon_fd(shared->horizon), .events = POLLIN},
-        {.fd = shared->stop->fd, .events = POLLIN}};
+    struct session *session = watch_session(watcher->watch);
+    struct pollfd events[4] = {{.fd = watch_fd(watcher->watch), .events = POLLIN},
+                               {.fd = wal_flush_fd(shared->flush), .events = POLLIN},
+                               {.fd = horizon_fd(shared->horizon), .events = POLLIN},
+                               {.fd = shared->stop->fd, .events = POLLIN}};
 
-    if ((watcher->listening || watcher->answering) && listener_has_heard(watcher->listener))
+    session_count_notifications(session);
+    if (session->notifications.arrived > 0) /* it came together with the result of a query */
         return;
-    if (poll(events, 5, clock_left_ms(next_event_ms(watcher))) <= 0)
+    if (poll(events, 4, clock_left_ms(next_event_ms(watcher))) <= 0)
         return;
     (void)take_event(&events[1]);
-    (void)take_event(&events[2]);
-    if (take_event(&events[3])) /* a new epoch has begun, in which the horizon is unknown */
+    if (take_event(&events[2])) /* a new epoch has begun, in which the horizon is unknown */
         watcher->tick_at_ms = 0;
-    watcher->has_input = events[0].revents != 0;
 }
 
 static void wait_to_reconnect(struct watcher *watcher, const struct error *error)
@@ -381,10 +371,10 @@ static void wait_to_reconnect(struct watcher *watcher, const struct error *error
 static void end_session(struct watcher *watcher, const struct error *error)
 {
     log_event(LOG_DEBUG, LOG_FIELDS(.error = error->text), "the watcher's connection has ended");
-    listener_forget(watcher->listener);
     watch_disconnect(watcher->watch);
     watch_fail_flush(watcher->watch, error);
     watcher->answering = false;
+    watcher->armed = false;
     if (watcher->listening) {
         watcher->listening = false;
         wake_disarm(watcher->shared->wake);
@@ -407,8 +397,8 @@ static void reconnect(struct watcher *watcher)
         watcher->connected_at_ms = clock_now_ms();
         watcher->away = 0;
         watcher->tick_at_ms = 0;
-        watcher->listen_at_ms = 0;
-        watcher->answer_at_ms = 0;
+        watcher->check_at_ms = 0;
+        watcher->credit = CREDIT_MAX;
         return;
     }
     watch_fail_flush(watcher->watch, &error);
@@ -423,11 +413,8 @@ void watcher_run(const struct watcher_shared *shared)
 
     lane_name_session(name, sizeof name, "watch");
     watcher.watch = watch_open(shared->options, name, shared->horizon, shared->flush);
-    if (watcher.watch != NULL)
-        watcher.listener = listener_open(watch_session(watcher.watch), watch_table(watcher.watch));
-    if (watcher.listener == NULL) {
+    if (watcher.watch == NULL) {
         log_error("out of memory");
-        watch_close(watcher.watch);
         return;
     }
     while (!stop_requested(shared->stop)) {
@@ -440,7 +427,5 @@ void watcher_run(const struct watcher_shared *shared)
         else
             wait_for_event(&watcher);
     }
-    listener_forget(watcher.listener);
     watch_close(watcher.watch);
-    listener_close(watcher.listener);
 }

@@ -3,7 +3,6 @@
 
 #include "outbox/slices/watch.h"
 #include "relay/report.h"
-#include "wake/listener.h"
 #include "wake/stop.h"
 #include "wake/wake.h"
 
@@ -21,7 +20,7 @@ struct watcher_shared {
  * Runs until a stop is requested. On a connection of its own, the watcher maintains the horizon,
  * flushes the WAL for the lanes, shows in its session's name which sinks are away, and wakes idle
  * lanes when an insert notifies. It makes inserts notify while all lanes are idle and hardly ever
- * otherwise (wake/listener.h). Without the trigger lanes poll.
+ * otherwise. Notifications only speed things up: without them a row is delivered too, but later.
  */
 void watcher_run(const struct watcher_shared *shared);
 

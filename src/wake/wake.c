@@ -6,7 +6,7 @@
  * rows arrive, the more of them share a transaction. A lane that could not claim all rows does not
  *     rest.
  *   - Each poll that finds nothing doubles the time to the next one, up to the poll interval.
- *   - While every insert notifies (this relay is armed, or another one is and covers it), a lane
+ *   - While every insert notifies (this relay or another one is armed), a lane
  *     polls at each notification, and otherwise only once a second.
  *
  * A poll costs a claim or two, so one lane polls on behalf of all: the first one to notice that a
@@ -28,12 +28,9 @@
 
 #include "base/clock.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 /* The rest in the first rule: rows that arrive meanwhile share a transaction, and none of them
  * waits longer than REST_MS_MAX for it. */
@@ -54,16 +51,13 @@ struct sleeper {
 struct wake {
     pthread_mutex_t mutex;
     struct sleeper *latest; /* the lane that began to wait last */
-    int fd;                 /* eventfd(2) */
     int lanes;              /* number of lanes */
     int waiting;            /* how many of them wait */
     int partial;            /* how many of those do not claim all rows, because a sink is away */
     uint64_t latest_wait;   /* the number of the latest wait; its lane sets the pace */
     int wanted;             /* polls to do at once */
-    int found;              /* polls that found rows since wake_take_found() */
     bool busy;          /* the lane that began to wait last had rows: its next poll may find more */
-    bool armed;         /* every insert notifies this relay */
-    bool covered;       /* another relay is armed: every insert notifies */
+    bool armed;         /* every insert notifies, because this relay or another one is armed */
     int64_t poll_ms;    /* the configured poll interval */
     int64_t pace_ms;    /* the current poll interval */
     int64_t due_at_ms;  /* when the next poll is due without a notification */
@@ -82,9 +76,7 @@ int64_t wake_pace_ms(int rows)
 
 static int64_t max_pace_ms(const struct wake *wake)
 {
-    bool notified = wake->armed || wake->covered;
-
-    return notified && wake->poll_ms < NOTIFIED_MS ? NOTIFIED_MS : wake->poll_ms;
+    return wake->armed && wake->poll_ms < NOTIFIED_MS ? NOTIFIED_MS : wake->poll_ms;
 }
 
 static void set_pace(struct wake *wake, int64_t pace_ms)
@@ -102,10 +94,7 @@ struct wake *wake_open(int lanes, int64_t poll_ms)
     wake->lanes = lanes;
     wake->poll_ms = poll_ms;
     set_pace(wake, REST_MS_MIN);
-    wake->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (wake->fd < 0 || pthread_mutex_init(&wake->mutex, NULL) != 0) {
-        if (wake->fd >= 0)
-            (void)close(wake->fd);
+    if (pthread_mutex_init(&wake->mutex, NULL) != 0) {
         free(wake);
         return NULL;
     }
@@ -125,15 +114,7 @@ void wake_close(struct wake *wake)
     if (wake == NULL)
         return;
     (void)pthread_mutex_destroy(&wake->mutex);
-    (void)close(wake->fd);
     free(wake);
-}
-
-static void signal_watcher(const struct wake *wake)
-{
-    uint64_t one = 1;
-
-    (void)!write(wake->fd, &one, sizeof one); /* EAGAIN: it is readable already */
 }
 
 /* Whether the calling lane is to poll now. If so, counts the poll and schedules the next one. */
@@ -197,11 +178,6 @@ static void rest_after_work(struct wake *wake, int64_t rest_ms)
     wake_late_sleepers(wake);
 }
 
-static bool is_quiet(const struct wake *wake)
-{
-    return wake->waiting == wake->lanes && !wake->busy;
-}
-
 static void add_sleeper(struct wake *wake, struct sleeper *sleeper, bool whole)
 {
     sleeper->wait = ++wake->latest_wait;
@@ -209,8 +185,6 @@ static void add_sleeper(struct wake *wake, struct sleeper *sleeper, bool whole)
     wake->latest = sleeper;
     wake->waiting++;
     wake->partial += !whole;
-    if (is_quiet(wake))
-        signal_watcher(wake);
 }
 
 static void remove_sleeper(struct wake *wake, const struct sleeper *sleeper, bool whole)
@@ -230,7 +204,7 @@ void wake_wait(struct wake *wake, const struct stop *stop, const struct wait *wa
     struct sleeper sleeper = {.changed = PTHREAD_COND_INITIALIZER};
 
     (void)pthread_mutex_lock(&wake->mutex);
-    wake->busy = wait->pace_ms > 0 && !wake->armed && !wake->covered;
+    wake->busy = wait->pace_ms > 0 && !wake->armed;
     if (wake->busy)
         rest_after_work(wake, wait->pace_ms);
     add_sleeper(wake, &sleeper, wait->whole);
@@ -252,30 +226,17 @@ static void request_poll(struct wake *wake)
         (void)pthread_cond_signal(&wake->latest->changed);
 }
 
-void wake_found(struct wake *wake, bool more)
+void wake_others(struct wake *wake)
 {
     int64_t now_ms = clock_now_ms();
 
     (void)pthread_mutex_lock(&wake->mutex);
-    if (wake->found < INT_MAX)
-        wake->found++;
-    if (more && wake->waiting > 0 && now_ms >= wake->rush_at_ms) {
+    if (wake->waiting > 0 && now_ms >= wake->rush_at_ms) {
         wake->rush_at_ms = now_ms + RUSH_MS;
         wake->wanted = wake->waiting;
         wake_all(wake);
     }
     (void)pthread_mutex_unlock(&wake->mutex);
-}
-
-int wake_take_found(struct wake *wake)
-{
-    int found;
-
-    (void)pthread_mutex_lock(&wake->mutex);
-    found = wake->found;
-    wake->found = 0;
-    (void)pthread_mutex_unlock(&wake->mutex);
-    return found;
 }
 
 void wake_notify(struct wake *wake)
@@ -288,10 +249,11 @@ void wake_notify(struct wake *wake)
 void wake_disarm(struct wake *wake)
 {
     (void)pthread_mutex_lock(&wake->mutex);
-    wake->armed = false;
-    wake->covered = false;
-    set_pace(wake, REST_MS_MIN);
-    wake_all(wake);
+    if (wake->armed) {
+        wake->armed = false;
+        set_pace(wake, REST_MS_MIN);
+        wake_all(wake);
+    }
     (void)pthread_mutex_unlock(&wake->mutex);
 }
 
@@ -307,42 +269,16 @@ bool wake_is_quiet(struct wake *wake)
     bool quiet;
 
     (void)pthread_mutex_lock(&wake->mutex);
-    quiet = is_quiet(wake);
+    quiet = wake->waiting == wake->lanes && !wake->busy;
     (void)pthread_mutex_unlock(&wake->mutex);
     return quiet;
 }
 
-bool wake_arm(struct wake *wake)
-{
-    bool armed;
-
-    (void)pthread_mutex_lock(&wake->mutex);
-    armed = is_quiet(wake);
-    if (armed) {
-        wake->armed = true;
-        set_pace(wake, max_pace_ms(wake));
-        request_poll(wake);
-    }
-    (void)pthread_mutex_unlock(&wake->mutex);
-    return armed;
-}
-
-void wake_cover(struct wake *wake, bool covered)
+void wake_arm(struct wake *wake)
 {
     (void)pthread_mutex_lock(&wake->mutex);
-    if (wake->covered && !covered) {
-        wake->covered = false;
-        set_pace(wake, REST_MS_MIN);
-        wake_all(wake);
-    }
-    if (!wake->covered && covered && is_quiet(wake)) {
-        wake->covered = true;
-        set_pace(wake, max_pace_ms(wake));
-    }
+    wake->armed = true;
+    set_pace(wake, max_pace_ms(wake));
+    request_poll(wake);
     (void)pthread_mutex_unlock(&wake->mutex);
-}
-
-int wake_fd(const struct wake *wake)
-{
-    return wake->fd;
 }

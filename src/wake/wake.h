@@ -11,8 +11,7 @@
 
 struct wake;
 
-/* Without notifications the lanes poll at least every `poll_ms`. NULL: no memory, or no file
- * descriptor. */
+/* Without notifications the lanes poll at least every `poll_ms`. NULL: no memory. */
 struct wake *wake_open(int lanes, int64_t poll_ms);
 void wake_close(struct wake *wake);
 /* Changes poll_ms from the next wait on. */
@@ -31,13 +30,8 @@ struct wait {
  * found no rows or claimed all of them. One lane at a time is made to poll. */
 void wake_wait(struct wake *wake, const struct stop *stop, const struct wait *wait);
 
-/* Reports that a lane had rows. `more`: it could not claim all of them, so the waiting lanes poll
- * too. */
-void wake_found(struct wake *wake, bool more);
-
-/* Returns how many polls found rows since the last call; the watcher compares it with the number of
- * notifications. */
-int wake_take_found(struct wake *wake);
+/* Reports that a lane could not claim all rows, so the waiting lanes poll too. */
+void wake_others(struct wake *wake);
 
 /* Reports that there may be new rows: a lane polls, now or as soon as one waits. */
 void wake_notify(struct wake *wake);
@@ -49,15 +43,10 @@ void wake_stop(struct wake *wake);
 
 /* Whether all lanes wait and the last poll found nothing. */
 bool wake_is_quiet(struct wake *wake);
-/* From now on every insert notifies: one lane polls at once, and from then on once a second.
- * Returns false, with nothing changed, when a lane is working. */
-bool wake_arm(struct wake *wake);
+/* From now on every insert notifies, until wake_disarm(): one lane polls at once, and from then on
+ * once a second. */
+void wake_arm(struct wake *wake);
 /* From now on inserts do not notify, or not all of them. */
 void wake_disarm(struct wake *wake);
-/* Another relay is armed, so every insert notifies this one too: lanes poll once a second, but none
- * polls at once. */
-void wake_cover(struct wake *wake, bool covered);
-/* An eventfd(2) that becomes readable when the lanes may have become quiet; reading clears it. */
-int wake_fd(const struct wake *wake);
 
 #endif

@@ -549,8 +549,3 @@ int64_t watch_drawn(const struct watch *watch)
 {
     return watch->view.stamp.drawn;
 }
-
-int watch_read_input(struct watch *watch, struct error *error)
-{
-    return session_read_input(&watch->session, error);
-}

@@ -29,8 +29,6 @@ bool watch_is_connected(const struct watch *watch);
 int watch_rename(struct watch *watch, const char *name, struct error *error);
 /* The socket to poll for input; -1: not connected. */
 int watch_fd(const struct watch *watch);
-/* Reads what has arrived, without waiting. Returns -1 when the session has ended. */
-int watch_read_input(struct watch *watch, struct error *error);
 /* The session, which others may use between these calls, and the table that it has described. Both
  * live until watch_close(). */
 struct session *watch_session(struct watch *watch);

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define LANES 3
 #define HOUR_MS 3600000
@@ -63,8 +62,6 @@ static void *idle(void *argument)
             (void)atomic_fetch_add(&fixture->repeats, 1);
         be_held_up(fixture);
         pace_ms = atomic_exchange(&fixture->rows, 0) > 0 || fixture->endless ? fixture->pace_ms : 0;
-        if (pace_ms > 0)
-            wake_found(fixture->wake, false);
     }
     return NULL;
 }
@@ -138,20 +135,13 @@ static void await_quiet(struct fixture *fixture)
 /* Arms, and waits until the look that this causes is over. */
 static void arm(struct fixture *fixture)
 {
-    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
-    int before = looks(fixture);
+    int before;
 
-    while (!wake_arm(fixture->wake))
-        pause_before(deadline_ms);
+    await_quiet(fixture);
+    before = looks(fixture);
+    wake_arm(fixture->wake);
     await_looks(fixture, before + 1);
     await_quiet(fixture);
-}
-
-static bool watcher_is_told(struct fixture *fixture)
-{
-    struct pollfd told = {.fd = wake_fd(fixture->wake), .events = POLLIN};
-
-    return poll(&told, 1, 0) == 1;
 }
 
 TEST(a_notification_ends_a_wait_of_an_hour)
@@ -179,40 +169,10 @@ TEST(after_a_full_batch_every_waiting_lane_looks_for_rows)
         int before = atomic_load(&fixture->idlers[i].looks);
 
         while (atomic_load(&fixture->idlers[i].looks) == before) {
-            wake_found(fixture->wake, true);
+            wake_others(fixture->wake);
             pause_before(deadline_ms);
         }
     }
-    end(fixture);
-}
-
-TEST(a_lane_that_another_relay_covers_looks_when_called)
-{
-    struct fixture *fixture = begin(LANES, 2, HOUR_MS);
-    int before;
-
-    start(fixture, LANES);
-    for (int i = 0; i < 3; i++) {
-        wake_cover(fixture->wake, i < 2);
-        before = looks(fixture);
-        wake_notify(fixture->wake);
-        await_looks(fixture, before + 2);
-    }
-    end(fixture);
-}
-
-TEST(a_lane_that_has_done_its_work_tells_the_watcher)
-{
-    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
-    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
-    uint64_t told;
-
-    start(fixture, 1);
-    arm(fixture);
-    assert_int_equal(read(wake_fd(fixture->wake), &told, sizeof told), sizeof told);
-    wake_notify(fixture->wake);
-    while (!watcher_is_told(fixture))
-        pause_before(deadline_ms);
     end(fixture);
 }
 
@@ -240,44 +200,25 @@ TEST(a_lane_rests_longer_behind_more_rows)
     assert_int_equal(wake_pace_ms(1000000), 20);
 }
 
-TEST(the_wakeup_cannot_be_armed_while_a_lane_is_working)
+TEST(lanes_are_quiet_when_none_is_working)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
 
     start(fixture, LANES - 1);
     assert_false(wake_is_quiet(fixture->wake));
-    assert_false(wake_arm(fixture->wake));
     start(fixture, 1);
-    arm(fixture);
-    assert_true(watcher_is_told(fixture));
+    await_quiet(fixture);
     end(fixture);
 }
 
-TEST(the_wakeup_cannot_be_armed_while_lanes_find_rows)
+TEST(lanes_that_find_rows_are_not_quiet)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
 
     fixture->endless = true;
     start(fixture, 1);
     while (looks(fixture) < 20)
-        assert_false(looks(fixture) > 0 && wake_arm(fixture->wake));
-    end(fixture);
-}
-
-/* Its next look is due in an hour, and the relay that is armed may be gone by then. */
-TEST(the_wakeup_can_be_armed_after_work_of_a_lane_that_another_relay_covers)
-{
-    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
-    int before;
-
-    start(fixture, 1);
-    await_quiet(fixture);
-    wake_cover(fixture->wake, true);
-    before = looks(fixture);
-    atomic_store(&fixture->rows, 1);
-    wake_notify(fixture->wake);
-    await_looks(fixture, before + 1);
-    arm(fixture);
+        assert_false(looks(fixture) > 0 && wake_is_quiet(fixture->wake));
     end(fixture);
 }
 
@@ -463,7 +404,7 @@ TEST(every_row_that_is_notified_of_is_taken)
     for (int i = 0; i < 20000; i++) {
         int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
 
-        (void)wake_arm(fixture->wake);
+        wake_arm(fixture->wake);
         (void)atomic_fetch_add(&fixture->rows, 1);
         wake_notify(fixture->wake);
         while (i % 100 == 99 && atomic_load(&fixture->rows) > 0)
