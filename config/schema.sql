@@ -71,6 +71,7 @@ CREATE TABLE @parked@ (
     CONSTRAINT waits_for_is_known CHECK (waits_for IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['waiting', 'paused'])),
     CONSTRAINT waits_for_is_of_waiting CHECK (waits_for IS NULL OR state OPERATOR(pg_catalog.=) ANY (ARRAY['waiting', 'paused', 'sent']))
 );
+COMMENT ON TABLE @parked@ IS 'outbox-relay: schema @schema_number@'; -- where relays of schema 1 look for the number
 COMMENT ON COLUMN @parked@.state IS 'retry, behind, waiting, paused, refused, unsettled, dead or sent: docs/failed-rows.md';
 CREATE INDEX ON @parked@ (due) WHERE sent_at IS NULL AND state OPERATOR(pg_catalog.<>) 'dead';
 CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;

@@ -22,11 +22,13 @@ static void put(struct json_line *line, const char *data, size_t len)
     size_t capacity = line->capacity > 0 ? line->capacity : CAPACITY_MIN;
     char *grown = line->data;
 
+    if (line->failed)
+        return;
     while (capacity - line->len < len)
         capacity *= 2;
     if (capacity > line->capacity)
         grown = realloc(line->data, capacity);
-    line->failed = line->failed || grown == NULL;
+    line->failed = grown == NULL;
     if (line->failed)
         return;
     line->data = grown;

@@ -188,6 +188,16 @@ static int find(struct table *table, struct session *session, const struct outbo
     quote_names(table, session, options->order);
     if (table->exists && table->parked_exists && (!parked_trusted || !is_parked_table(table)))
         return table_refuse_other(table->parked_quoted, error);
+    if (table->exists && table->parked_exists && strstr(table->parked_lacks, "state") != NULL) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "table %s is of a version before 0.1.0, which has no successor",
+                        table->parked_quoted);
+        (void)error_hint(error,
+                         "have that version send its rows; then DROP TABLE %s; and"
+                         " outbox-relay init",
+                         table->parked_quoted);
+        return error_mark_schema(error);
+    }
     if (check_schema_number(table, error) < 0)
         return -1;
     if (table->exists && table->control_exists && !control_fits)

@@ -9,7 +9,7 @@ extern const char embedded_schema[];
 /* The number of the schema, which `init` notes in a comment on the control table. It is raised when
  * relays that know only a lower number must not work on the tables. What an older relay can ignore,
  * such as another index, does not raise it: that is recognised by what the tables lack. */
-#define SCHEMA_NUMBER 1
+#define SCHEMA_NUMBER 2
 
 /* The function by which server.c identifies the cluster, as a regprocedure literal. */
 #define IDENTITY_FUNCTION "'pg_catalog.pg_control_system()'"

@@ -46,6 +46,14 @@ static int put_oid_of(FILE *out, const struct sql_call *call)
     return put_string(out, ")");
 }
 
+/* Without its schema, as a column in `where` may be written: "outbox"."id". */
+static int put_outbox_name(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+
+    return put_string(out, table->quoted + strlen(table->schema_quoted) + 1);
+}
+
 static int put_outbox_oid(FILE *out, const struct sql_call *call)
 {
     return fprintf(out, "%u", table_of(call->about)->oid) < 0 ? -1 : 0;
@@ -187,6 +195,7 @@ static const struct sql_word words[] = {
     {"control", .put = put_table},
     {"slice_table", .put = put_table},
     {"oid_of", .put = put_oid_of},
+    {"outbox_name", .put = put_outbox_name},
     {"outbox_oid", .put = put_outbox_oid},
     {"id", .put = put_column},
     {"id_type", .put = put_id_type},

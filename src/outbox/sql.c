@@ -179,6 +179,12 @@ static const char *choose_is_of_claim(const void *about)
                : "{is_note} AND (state = 'unsettled' OR {is_head})";
 }
 
+/* Where rows have no order, none waits for another one of its key. */
+static const char *choose_left_key(const void *about)
+{
+    return sql_keeps_order(table_of(about), options_of(about)) ? "{key_text:key}" : "NULL::text";
+}
+
 static const char *choose_waited_columns(const void *about)
 {
     static const char *const texts[] = {
@@ -277,6 +283,7 @@ static const struct sql_word words[] = {
     {"lock_mode", .choose = choose_lock_mode},
     {"blocked", .choose = choose_blocked},
     {"waits", .choose = choose_waits},
+    {"left_key", .choose = choose_left_key},
     {"is_of_claim", .choose = choose_is_of_claim},
     {"waited_columns", .choose = choose_waited_columns},
     {"note_columns", .choose = choose_note_columns},

@@ -18,7 +18,7 @@ static const struct shape {
      "CREATE INDEX ON \"public\".\"outbox_parked\" (seq) WHERE"},
     {"DROP TABLE outbox_control", "table \"public\".\"outbox_control\" does not exist", NULL},
     {"COMMENT ON TABLE outbox IS NULL; COMMENT ON TABLE outbox_control IS NULL", NULL,
-     "COMMENT ON TABLE \"public\".\"outbox_control\" IS 'outbox-relay: schema 1;"},
+     "COMMENT ON TABLE \"public\".\"outbox_control\" IS 'outbox-relay: schema 2;"},
 };
 #define SHAPE_COUNT (int)(sizeof shapes / sizeof *shapes)
 #define SENT 5
@@ -111,7 +111,7 @@ static void assert_complete(struct fixture *fixture)
     assert_null(strstr(fixture->process.out, "has no index by"));
     assert_null(strstr(fixture->process.out, "lacks"));
     assert_says(sql_text(fixture->conn, "SELECT obj_description('outbox_control'::regclass)"),
-                "outbox-relay: schema 1;");
+                "outbox-relay: schema 2;");
 }
 
 TEST(init_adds_what_the_tables_lack_and_loses_no_row)
@@ -270,11 +270,11 @@ TEST(the_tables_of_a_newer_version_are_left_alone)
     struct fixture *fixture = *state;
 
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
-    sql(fixture->conn, "COMMENT ON TABLE outbox_control IS 'outbox-relay: schema 2; more';"
+    sql(fixture->conn, "COMMENT ON TABLE outbox_control IS 'outbox-relay: schema 3; more';"
                        " ALTER TABLE outbox_parked DROP COLUMN waits_for");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         expect(fixture, run_command(fixture, commands[i]), 3);
-        assert_true(process_count_words(&fixture->process, "has schema 2, made by a newer"
+        assert_true(process_count_words(&fixture->process, "has schema 3, made by a newer"
                                                            " outbox-relay") == 1);
     }
     expect(fixture, run(fixture, "emit", "t", "k", "1", "-c", fixture->config), 3);
@@ -296,12 +296,12 @@ TEST(a_relay_ends_when_the_tables_have_become_those_of_a_newer_version)
     wait_for_number(fixture->conn, 2,
                     "SELECT count(*) FROM pg_stat_activity WHERE application_name ~"
                     " '^outbox-relay/[^/]+/[0-9]+$' AND datname = current_database()");
-    sql(fixture->conn, "COMMENT ON TABLE outbox_control IS 'outbox-relay: schema 2'");
+    sql(fixture->conn, "COMMENT ON TABLE outbox_control IS 'outbox-relay: schema 3'");
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
     sql(fixture->conn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
                        " application_name LIKE 'outbox-relay/%%' AND datname = current_database()");
     process_wait(&relay);
     assert_int_equal(relay.status, 3);
-    assert_says(relay.err, "has schema 2, made by a newer outbox-relay");
+    assert_says(relay.err, "has schema 3, made by a newer outbox-relay");
     process_free(&relay);
 }

@@ -9,6 +9,6 @@ WHERE due IS NULL AND sent_at IS NULL AND seq = ANY (ARRAY(
              SELECT seq AS next
              FROM {parked} head
              WHERE head.waits_for = missed.waits_for AND due IS NULL AND sent_at IS NULL AND {is_head}
-             ORDER BY seq LIMIT 1
+             ORDER BY due, seq LIMIT 1
          ) nexts
     WHERE NOT {has_probe:missed.waits_for}))

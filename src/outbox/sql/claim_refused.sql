@@ -5,17 +5,17 @@
 WITH wal AS MATERIALIZED (
     {claim_position}
 ), locked AS MATERIALIZED (
-    SELECT relay_outbox.ctid AS relay_row, relay_outbox.xmin AS relay_xmin, {columns}, {slice_of_row} AS relay_slice,
+    SELECT {outbox_name}.ctid AS relay_row, {outbox_name}.xmin AS relay_xmin, {columns}, {slice_of_row} AS relay_slice,
            relay_note.*
     FROM (
         {due_notes}
           AND (state = 'unsettled' OR {is_head})
         ORDER BY due LIMIT {limit}
     ) relay_note
-    JOIN {outbox} relay_outbox ON {is_noted_row}
+    JOIN {outbox} ON {is_noted_row}
     WHERE (SELECT lsn FROM wal) IS NOT NULL
       AND {sink_is_here:$1}
-    ORDER BY relay_outbox.{id} LIMIT {limit}
-    FOR UPDATE OF relay_outbox SKIP LOCKED
+    ORDER BY {outbox_name}.{id} LIMIT {limit}
+    FOR UPDATE OF {outbox_name} SKIP LOCKED
 )
 {result}

@@ -20,15 +20,15 @@ WITH held AS MATERIALIZED (
              unnest(current_setting('outbox_relay.highs')::int8[])
          ) AS locked (relay_slice, relay_low, relay_high),
          LATERAL (
-             SELECT relay_outbox.ctid AS relay_row, relay_outbox.xmin AS relay_xmin, {columns}
-             FROM {outbox} relay_outbox
+             SELECT {outbox_name}.ctid AS relay_row, {outbox_name}.xmin AS relay_xmin, {columns}
+             FROM {outbox}
              WHERE (SELECT lsn FROM wal) IS NOT NULL
                AND ({slice_of_row}, {id}) >= (
                        relay_slice, CASE WHEN (SELECT running FROM held) THEN relay_high ELSE relay_low END)
                AND {slice_of_row} < relay_slice + 1
                AND {claimable}
                AND {sink_is_here:$1}
-             ORDER BY {slice_of_row}, relay_outbox.{id}
+             ORDER BY {slice_of_row}, {outbox_name}.{id}
              LIMIT (
                  SELECT ({limit} - 1 + n) / n
                  FROM (SELECT greatest(cardinality(current_setting('outbox_relay.slices')::int4[]), 1)) shares (n))

@@ -8,8 +8,8 @@ WITH held AS MATERIALIZED (
 ), wal AS MATERIALIZED (
     {claim_position}
 ), locked AS MATERIALIZED (
-    SELECT relay_outbox.ctid AS relay_row, relay_outbox.xmin AS relay_xmin, {columns}, 0 AS relay_slice
-    FROM {outbox} relay_outbox
+    SELECT {outbox_name}.ctid AS relay_row, {outbox_name}.xmin AS relay_xmin, {columns}, 0 AS relay_slice
+    FROM {outbox}
     WHERE (SELECT lsn FROM wal) IS NOT NULL
       AND {id} >= CASE WHEN NOT {file_is:$6::int8} THEN {lowest_id}
                        WHEN (SELECT running FROM held) THEN $4::int8
@@ -17,7 +17,7 @@ WITH held AS MATERIALIZED (
       AND {id} <= $7::int8
       AND {claimable}
       AND {sink_is_here:$1}
-    ORDER BY relay_outbox.{id} LIMIT {limit}
+    ORDER BY {outbox_name}.{id} LIMIT {limit}
     {lock_mode} SKIP LOCKED
 )
 {result}

@@ -1,9 +1,9 @@
 -- Settles parked rows: deletes them.
 -- $1 tid[] rows; $2 int4 their number.
 WITH touched AS (
-    DELETE FROM {parked} o
+    DELETE FROM {parked}
     WHERE ctid = ANY ($1::tid[])
-    RETURNING seq, waits_for AS reached, {key_text:o.key} AS left_key
+    RETURNING seq, waits_for AS reached, {left_key} AS left_key
 ), freed AS (
     {free_next}
 ), released AS (

@@ -2,7 +2,7 @@
 WITH touched AS (
     DELETE FROM {parked}
     WHERE seq = ANY ($1::int8[])
-    RETURNING seq, {key_text:key} AS left_key
+    RETURNING seq, {left_key} AS left_key
 ), freed AS (
     {free_next}
 )

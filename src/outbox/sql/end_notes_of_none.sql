@@ -4,8 +4,8 @@ WITH touched AS (
     WHERE seq = ANY (ARRAY(
         SELECT relay_noted
         FROM ({due_notes}) relay_note
-        WHERE NOT EXISTS (SELECT FROM {outbox} relay_outbox WHERE {is_noted_row})))
-    RETURNING seq, {key_text:key} AS left_key
+        WHERE NOT EXISTS (SELECT FROM {outbox} WHERE {is_noted_row})))
+    RETURNING seq, {left_key} AS left_key
 ), freed AS (
     {free_next}
 )

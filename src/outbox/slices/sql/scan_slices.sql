@@ -8,11 +8,11 @@ SELECT relay_scan.slice, found.lowest, (SELECT running FROM held), NULL
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high)
 LEFT JOIN LATERAL (
     SELECT {id} AS lowest
-    FROM {outbox} relay_outbox
+    FROM {outbox}
     WHERE ({slice_of_row}, {id}) >= (
               relay_scan.slice, CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END)
       AND {slice_of_row} < relay_scan.slice + 1
       AND {claimable}
       AND {sink_is_here:$5}
-    ORDER BY {slice_of_row}, relay_outbox.{id} LIMIT 1
+    ORDER BY {slice_of_row}, {outbox_name}.{id} LIMIT 1
 ) found ON $5::int8 IS NOT NULL

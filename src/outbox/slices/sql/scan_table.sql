@@ -8,9 +8,9 @@ SELECT relay_scan.slice, found.lowest, (SELECT running FROM held), NULL
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high)
 LEFT JOIN LATERAL (
     SELECT {id} AS lowest
-    FROM {outbox} relay_outbox
+    FROM {outbox}
     WHERE {id} >= CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END
       AND {claimable}
       AND {sink_is_here:$5}
-    ORDER BY relay_outbox.{id} LIMIT 1
+    ORDER BY {outbox_name}.{id} LIMIT 1
 ) found ON $5::int8 IS NOT NULL

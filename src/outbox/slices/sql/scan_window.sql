@@ -16,10 +16,10 @@ LEFT JOIN LATERAL (
         SELECT {id} AS id, row_number() OVER () AS number, {sink_is_here:$5} AS ours
         FROM (
             SELECT *
-            FROM {outbox} relay_outbox
+            FROM {outbox}
             WHERE {id} >= CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END
               AND {claimable}
-            ORDER BY relay_outbox.{id} LIMIT {window} + 1
+            ORDER BY {outbox_name}.{id} LIMIT {window} + 1
         ) unsent
     ) numbered
 ) found ON $5::int8 IS NOT NULL
