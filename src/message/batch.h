@@ -19,7 +19,8 @@ struct batch {
     bool refused; /* the rows are in the outbox and have notes: PostgreSQL refused them before */
     int wave;     /* the wave that is being published */
     int last_wave;
-    bool has_more; /* the claim hit its limit of rows or bytes, or was postponed: claim again */
+    bool has_more; /* claim again at once: the claim hit its limit of rows or bytes, other slices
+                      may have rows, or the claim was dropped */
     /* Why rows stay unsent and are claimed again although they are to be parked, or a note is to
      * keep them out of claims; NULL: there are none. The other rows of the batch were settled. */
     const char *park_failure;

@@ -24,6 +24,7 @@ struct step {
     ExecStatusType status;             /* of the answer */
     /* Takes over what the answer says; NULL: nothing. Returns 0, or -1 with *error set. */
     int (*read)(struct round *round, PGresult *answer, struct error *error);
+    bool keeps_answer; /* the reader takes it over */
     enum {
         FAILS_NEVER,
         FAILS_OF_TABLE,
@@ -111,22 +112,11 @@ static void release_result(void *result)
     PQclear(result);
 }
 
-/* The rows stay in the batch, whose messages point into them. */
-static void keep_rows(struct round *round, PGresult *rows)
-{
-    round->batch->rows = rows;
-    round->batch->release_rows = release_result;
-}
-
-static int read_first_row(struct round *round, PGresult *answer, struct error *error)
+static void add_first_row(struct round *round, const PGresult *answer)
 {
     struct batch *batch = round->batch;
-    struct message *message;
+    struct message *message = batch_add(batch);
 
-    (void)error;
-    if (is_claim(round) || PQntuples(answer) == 0)
-        return 0;
-    message = batch_add(batch);
     memcpy(message->row, PQgetvalue(answer, 0, 0), sizeof message->row);
     message->id = batch_copy(batch, PQgetvalue(answer, 0, 1), (size_t)PQgetlength(answer, 0, 1));
     message->unreadable = true;
@@ -134,6 +124,16 @@ static int read_first_row(struct round *round, PGresult *answer, struct error *e
         message->note = wire_int8(PQgetvalue(answer, 0, 2));
         message->is_sent = PQgetvalue(answer, 0, 3)[0] != 0;
     }
+}
+
+/* The rows of a claim stay in the batch, whose messages will point into them. */
+static int read_rows(struct round *round, PGresult *answer, struct error *error)
+{
+    (void)error;
+    if (!is_claim(round) && PQntuples(answer) > 0)
+        add_first_row(round, answer);
+    round->batch->rows = answer;
+    round->batch->release_rows = release_result;
     return 0;
 }
 
@@ -169,7 +169,7 @@ static int read_claimed(struct round *round, PGresult *answer, struct error *err
 /* ---- the steps ---- */
 
 /* The statement that locks the slices comes before the claim: it determines which bounds the claim
- * uses. What locks them stays locked when the claim is rolled back to `keep_slices`. */
+ * uses. The slices stay locked when refused_settle() goes back to `keep_slices`. */
 static const struct step steps[] = {
     {.statement = "begin", .status = PGRES_COMMAND_OK},
     {.statement = "lock", .status = PGRES_COMMAND_OK, .fails = FAILS_OF_TABLE},
@@ -186,7 +186,8 @@ static const struct step steps[] = {
     {.name = name_rows,
      .queue = queue_rows,
      .status = PGRES_TUPLES_OK,
-     .read = read_first_row,
+     .read = read_rows,
+     .keeps_answer = true,
      .fails = FAILS_OF_ROW},
     {.statement = "claimed",
      .applies = is_claim,
@@ -272,9 +273,7 @@ static enum round_result read_step(struct round *round, const struct step *step,
     if (answer == NULL)
         return step->fails != FAILS_NEVER ? note_failure(round, step, error) : ROUND_FAILED;
     status = step->read != NULL ? step->read(round, answer, error) : 0;
-    if (step->fails == FAILS_OF_ROW && is_claim(round))
-        keep_rows(round, answer);
-    else
+    if (!step->keeps_answer)
         PQclear(answer);
     return status == 0 ? ROUND_READ : ROUND_FAILED;
 }

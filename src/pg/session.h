@@ -50,8 +50,8 @@ struct session {
     bool is_pooled;       /* the connection goes through a connection pooler, in session mode */
     int wait_ms;          /* time limit for each answer; 0: SESSION_WAIT_MS */
     bool in_transaction;  /* set by the caller; COMMIT, ROLLBACK and closing clear it */
-    bool in_flight;       /* set by the caller, cleared by closing: none of the answers before the
-                             Sync was read */
+    bool in_flight;       /* a claim was sent behind the last COMMIT, and none of its answers was
+                             read: set by outbox_settle(), cleared by round_read() and closing */
     enum failure failure; /* why the last queued statement failed */
     /* Notifications are counted and not stored, because any role may send any number of them. */
     struct {

@@ -26,7 +26,7 @@ static int route(struct lane *lane);
 static int publish(struct lane *lane);
 static int settle(struct lane *lane, bool ahead);
 static enum lane_result after_empty_claim(struct lane *lane);
-static bool claim_ahead(const struct lane *lane);
+static bool may_claim_ahead(const struct lane *lane);
 static void note_outcomes(struct lane *lane);
 static enum lane_result finish_step(struct lane *lane);
 static void abandon(struct lane *lane);
@@ -55,7 +55,7 @@ enum lane_result lane_step(struct lane *lane)
         return fail_step(lane);
     published = publish(lane);
     outcome_decide(batch, &lane->options->retry, ++lane->random);
-    if (settle(lane, published == 0 && claim_ahead(lane)) < 0)
+    if (settle(lane, published == 0 && may_claim_ahead(lane)) < 0)
         return fail_step(lane);
     note_outcomes(lane);
     return published == 0 ? finish_step(lane) : fail_step(lane);
@@ -245,7 +245,7 @@ static int publish(struct lane *lane)
 }
 
 /* A claim of outbox rows. A payload too large for every sink is not fetched. */
-static struct claim_request claim_outbox(const struct lane *lane)
+static struct claim_request outbox_request(const struct lane *lane)
 {
     struct claim_request claim = {.away = lane->sinks.away};
 
@@ -260,7 +260,7 @@ static struct claim_request claim_outbox(const struct lane *lane)
 /* `ahead`: the next claim is sent with the settlement. */
 static int settle(struct lane *lane, bool ahead)
 {
-    struct claim_request next = claim_outbox(lane);
+    struct claim_request next = outbox_request(lane);
     int64_t began_us = clock_now_us();
 
     lane_report_enter(&lane->report, LANE_IS_SETTLING);
@@ -274,9 +274,9 @@ static int settle(struct lane *lane, bool ahead)
     return 0;
 }
 
-static struct claim_request next_claim(struct lane *lane)
+static struct claim_request begin_turn(struct lane *lane)
 {
-    struct claim_request claim = claim_outbox(lane);
+    struct claim_request claim = outbox_request(lane);
     enum turn turn = turn_begin(&lane->turns, outbox_has_claim(lane->outbox),
                                 outbox_refused_are_due(lane->outbox), clock_now_ms());
 
@@ -288,7 +288,7 @@ static struct claim_request next_claim(struct lane *lane)
 static int claim(struct lane *lane)
 {
     bool is_sent = outbox_has_claim(lane->outbox);
-    struct claim_request claim = next_claim(lane);
+    struct claim_request claim = begin_turn(lane);
     int64_t began_us = clock_now_us();
 
     lane_report_enter(&lane->report, LANE_IS_CLAIMING);
@@ -324,7 +324,7 @@ static bool leaves_all_unsent(const struct lane *lane)
 
 /* Whether to send the next claim together with the settlement. It locks rows, so it is sent only
  * when the next step is certain to follow at once and to read it. */
-static bool claim_ahead(const struct lane *lane)
+static bool may_claim_ahead(const struct lane *lane)
 {
     return lane->batch.has_more && !turn_is_of_parked(&lane->turns, clock_now_ms()) &&
            !stop_requested(lane->stop) && atomic_load(&lane->next) == NULL &&

@@ -2,6 +2,9 @@
 -- lane claims rows of these slices. A row that some other session has locked must be waited for, because skipping it
 -- would reorder its key.
 --
+-- The rows come slice by slice, because the planner has no other join than a nested loop here; the relay checks it
+-- (slice_lock.c: note_rows). The share of a slice is the one that note_ends() there computes.
+--
 -- The condition on the slice is a range. With an equality the planner could prefer another index on the id and read
 -- all slices. Only the claim index supports the range. By the claim's own snapshot it is decided which of the two
 -- bounds of a slice may be read from: the high one while all long holders are still running (docs/horizon.md).
@@ -18,7 +21,7 @@ WITH held AS MATERIALIZED (
              unnest(current_setting('outbox_relay.slices')::int4[]),
              unnest(current_setting('outbox_relay.lows')::int8[]),
              unnest(current_setting('outbox_relay.highs')::int8[])
-         ) AS locked (relay_slice, relay_low, relay_high),
+         ) AS bounds (relay_slice, relay_low, relay_high),
          LATERAL (
              SELECT {outbox_name}.ctid AS relay_row, {outbox_name}.xmin AS relay_xmin, {columns}
              FROM {outbox}
@@ -30,8 +33,10 @@ WITH held AS MATERIALIZED (
                AND {sink_is_here:$1}
              ORDER BY {slice_of_row}, {outbox_name}.{id}
              LIMIT (
-                 SELECT ({limit} - 1 + n) / n
-                 FROM (SELECT greatest(cardinality(current_setting('outbox_relay.slices')::int4[]), 1)) shares (n))
+                 SELECT ({limit} - 1 + slice_count) / slice_count
+                 FROM (
+                     SELECT greatest(cardinality(current_setting('outbox_relay.slices')::int4[]), 1) AS slice_count
+                 ) counted)
              {lock_mode}
          ) taken
     LIMIT {limit}

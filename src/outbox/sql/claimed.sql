@@ -1,6 +1,7 @@
 -- Runs after a claim in its transaction, and returns facts about the whole claim, in the order of enum claimed_column
 -- (outbox/sql.h). The pauses are read here, by a snapshot that is younger than the table lock of this transaction:
--- `pause` waits for those who held that lock when it committed, so that all others have seen it.
+-- `pause` waits for those who held that lock when it committed, so that all others have seen it. The last column ends
+-- `hurry`.
 SELECT current_setting('synchronous_standby_names') = ''
            AND pg_current_wal_flush_lsn() >= nullif(current_setting('outbox_relay.wal', true), '')::pg_lsn,
        pg_current_xact_id_if_assigned(),

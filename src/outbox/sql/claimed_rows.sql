@@ -6,8 +6,12 @@
 -- A row above {inline_bytes} bytes is returned in full while the sum of such rows fits into the batch; the first one is
 -- returned in any case. Of the others only the lengths are returned.
 --
+-- The sum is the setting outbox_relay.taken: it is written for each such row, and read for the next one, also by
+-- payload_text.sql, which then leaves a payload NULL that it does not convert; payload_is_null tells such a row from a
+-- tombstone.
+--
 -- OFFSET 0 keeps the planner from converting a payload to text twice, once for its length.
-SELECT CASE WHEN age(relay_xmin) > (SELECT edge FROM wal) THEN relay_row
+SELECT CASE WHEN age(relay_xmin) > (SELECT snapshot_age FROM wal) THEN relay_row
             WHEN set_config('outbox_relay.wal', pg_current_wal_insert_lsn()::text, true) IS NOT NULL THEN relay_row END,
        id,
        event_id,
@@ -22,7 +26,7 @@ SELECT CASE WHEN age(relay_xmin) > (SELECT edge FROM wal) THEN relay_row
        blocked{waited_columns}
 FROM (
     SELECT *, CASE
-        WHEN payload IS NULL AND NOT tombstone THEN false
+        WHEN payload IS NULL AND NOT payload_is_null THEN false
         WHEN row_len <= {inline_bytes} THEN true
         WHEN octet_length(payload) > $2::int8 OR meta_len > {meta_bytes_max} THEN false
         ELSE set_config('outbox_relay.taken', ({taken_bytes} + row_len)::text, true)::int8
@@ -38,7 +42,7 @@ FROM (
                        {as_sent:topic} AS topic, {as_sent:key} AS key, {as_sent:type} AS type,
                        {payload_as_sent} AS payload,
                        {headers_as_sent} AS headers,
-                       payload IS NULL AS tombstone, {as_sent:created_at} AS created_at, relay_slice,
+                       payload IS NULL AS payload_is_null, {as_sent:created_at} AS created_at, relay_slice,
                        {blocked} AS blocked{waits}
                 FROM locked
                 OFFSET 0

@@ -4,13 +4,13 @@
 WITH wal AS MATERIALIZED (
     {keep_position}
 )
-SELECT coalesce(array_to_string(slices, ','), ''),
-       (SELECT slices.slices FROM {slice_table} slices ORDER BY slice LIMIT 1),
+SELECT coalesce(array_to_string(locked_slices, ','), ''),
+       (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1),
        true,
        true,
-       set_config('outbox_relay.slices', coalesce(slices::text, '{}'), true)
+       set_config('outbox_relay.slices', coalesce(locked_slices::text, '{}'), true)
 FROM (
-    SELECT array_agg(slice) AS slices
+    SELECT array_agg(slice) AS locked_slices
     FROM (
         SELECT relay_candidate.slice
         FROM (
@@ -24,11 +24,11 @@ FROM (
             GROUP BY 1 ORDER BY min(due)
         ) relay_candidate,
         LATERAL (
-            SELECT FROM {slice_table} slices
-            WHERE slices.slice = relay_candidate.slice AND slices.slices = {slices}
-              AND (SELECT seen FROM wal) IS NOT NULL
+            SELECT FROM {slice_table} slice_row
+            WHERE slice_row.slice = relay_candidate.slice AND slice_row.slices = {slices}
+              AND (SELECT is_kept FROM wal) IS NOT NULL
             FOR UPDATE SKIP LOCKED
-        ) locked
+        ) lock_taken
         LIMIT $1::int4
     ) taken
-) locked
+) all_taken

@@ -19,30 +19,29 @@ WITH wal AS MATERIALIZED (
 ), bounds AS MATERIALIZED (
     SELECT {file_is:$6::int8} AND $9::int8 <= {drawn:$9::int8} AS valid
 )
-SELECT coalesce(array_to_string(slices, ','), ''),
-       (SELECT slices.slices FROM {slice_table} slices ORDER BY slice LIMIT 1),
+SELECT coalesce(array_to_string(locked_slices, ','), ''),
+       (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1),
        (SELECT valid FROM bounds),
        {is_same_table},
-       set_config('outbox_relay.slices', coalesce(slices::text, '{}'), true),
+       set_config('outbox_relay.slices', coalesce(locked_slices::text, '{}'), true),
        set_config('outbox_relay.lows', coalesce(lows::text, '{}'), true),
        set_config('outbox_relay.highs', coalesce(highs::text, '{}'), true),
        set_config('outbox_relay.holders', $5::xid8[]::text, true)
 FROM (
-    SELECT array_agg(slice) AS slices, array_agg(low) AS lows, array_agg(high) AS highs
+    SELECT array_agg(slice) AS locked_slices, array_agg(low) AS lows, array_agg(high) AS highs
     FROM (
         SELECT relay_candidate.slice, relay_candidate.low, relay_candidate.high
         FROM (
             SELECT slice, more,
-                   CASE WHEN valid THEN low ELSE {lowest_id} END AS low,
-                   CASE WHEN valid THEN high ELSE {lowest_id} END AS high
+                   CASE WHEN (SELECT valid FROM bounds) THEN low ELSE {lowest_id} END AS low,
+                   CASE WHEN (SELECT valid FROM bounds) THEN high ELSE {lowest_id} END AS high
             FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[]), unnest($4::int4[]))
-                     AS given (slice, low, high, more),
-                 (SELECT valid FROM bounds) AS trust (valid)
+                     AS given (slice, low, high, more)
         ) relay_candidate,
         LATERAL (
-            SELECT FROM {slice_table} slices
-            WHERE slices.slice = relay_candidate.slice AND slices.slices = {slices}
-              AND (SELECT seen FROM wal) IS NOT NULL
+            SELECT FROM {slice_table} slice_row
+            WHERE slice_row.slice = relay_candidate.slice AND slice_row.slices = {slices}
+              AND (SELECT is_kept FROM wal) IS NOT NULL
               AND (relay_candidate.more <> 0 OR EXISTS (
                   SELECT FROM {outbox}
                   WHERE ({slice_of_row}, {id}) >= (
@@ -52,7 +51,7 @@ FROM (
                     AND {claimable}
                     AND {sink_is_here:$8}))
             FOR UPDATE SKIP LOCKED
-        ) locked
+        ) lock_taken
         LIMIT $7::int4
     ) taken
-) locked
+) all_taken
