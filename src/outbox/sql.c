@@ -203,6 +203,12 @@ static const char *choose_note_columns(const void *about)
                : "";
 }
 
+/* The condition would keep PostgreSQL from the index of the claims. */
+static const char *choose_has_id(const void *about)
+{
+    return table_of(about)->columns[COLUMN_ID].not_null ? "true" : "{id} IS NOT NULL";
+}
+
 static const char *choose_lost_rows(const void *about)
 {
     return table_of(about)->columns[COLUMN_ID].not_null ? "0" : statement_lost_rows;
@@ -287,6 +293,7 @@ static const struct sql_word words[] = {
     {"is_of_claim", .choose = choose_is_of_claim},
     {"waited_columns", .choose = choose_waited_columns},
     {"note_columns", .choose = choose_note_columns},
+    {"has_id", .choose = choose_has_id},
     {"lost_rows", .choose = choose_lost_rows},
     {"as_sent", .put = put_as_sent},
     {"payload_as_sent", .choose = choose_payload},
