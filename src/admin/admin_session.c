@@ -63,10 +63,9 @@ char *admin_sql(const struct admin *admin, const char *statement)
     return sql_render(statement, &words);
 }
 
-PGresult *admin_query(struct admin *admin, const char *statement, int param_count,
-                      const char *const *params, struct error *error)
+PGresult *admin_query_sql(struct admin *admin, char *sql, int param_count,
+                          const char *const *params, struct error *error)
 {
-    char *sql = admin_sql(admin, statement);
     PGresult *result = NULL;
 
     if (sql != NULL)
@@ -75,6 +74,12 @@ PGresult *admin_query(struct admin *admin, const char *statement, int param_coun
         (void)error_no_memory(error);
     free(sql);
     return result;
+}
+
+PGresult *admin_query(struct admin *admin, const char *statement, int param_count,
+                      const char *const *params, struct error *error)
+{
+    return admin_query_sql(admin, admin_sql(admin, statement), param_count, params, error);
 }
 
 int64_t admin_number(struct admin *admin, const char *statement, int param_count,

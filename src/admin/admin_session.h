@@ -16,6 +16,10 @@ struct admin {
 
 /* A statement of admin/sql/ or admin/status/sql/ as it is sent; free() it. NULL: no memory. */
 char *admin_sql(const struct admin *admin, const char *statement);
+/* Runs SQL that it frees (NULL: no memory), with text parameters and a text result; PQclear() it.
+ * NULL with *error set. */
+PGresult *admin_query_sql(struct admin *admin, char *sql, int param_count,
+                          const char *const *params, struct error *error);
 /* Renders such a statement and runs it (session_query). */
 PGresult *admin_query(struct admin *admin, const char *statement, int param_count,
                       const char *const *params, struct error *error);

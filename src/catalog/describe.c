@@ -189,9 +189,10 @@ static int find(struct table *table, struct session *session, const struct outbo
     if (table->exists && table->parked_exists && (!parked_trusted || !is_parked_table(table)))
         return table_refuse_other(table->parked_quoted, error);
     if (table->exists && table->parked_exists && strstr(table->parked_lacks, "state") != NULL) {
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "table %s is of a version before 0.1.0, which has no successor",
-                        table->parked_quoted);
+        (void)error_set(
+            error, ERROR_PERMANENT, ERROR_DATABASE,
+            "table %s was made by an outbox-relay before 0.1.0, whose tables are not taken over",
+            table->parked_quoted);
         (void)error_hint(error,
                          "have that version send its rows; then DROP TABLE %s; and"
                          " outbox-relay init",

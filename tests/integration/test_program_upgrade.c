@@ -286,6 +286,26 @@ TEST(the_tables_of_a_newer_version_are_left_alone)
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
 }
 
+/* Those of schema 1 have sentinel values, and a relay that knows these looks for the number on the
+ * parked table. */
+TEST(tables_without_states_are_refused_by_name_and_those_with_states_tell_older_relays)
+{
+    static const char *const commands[] = {"run", "init", "check", "status", "purge", "pause"};
+    struct fixture *fixture = *state;
+
+    assert_string_equal(
+        sql_text(fixture->conn, "SELECT obj_description('outbox_parked'::regclass)"),
+        "outbox-relay: schema 2");
+    sql(fixture->conn, "ALTER TABLE outbox_parked DROP COLUMN state CASCADE;"
+                       " INSERT INTO outbox_parked (id, topic) VALUES (1, 't')");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        expect(fixture, run_command(fixture, commands[i]), 3);
+        assert_int_equal(
+            process_count_words(&fixture->process, "was made by an outbox-relay before 0.1.0"), 1);
+    }
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
+}
+
 /* It was started before; a lane notices when it connects again. */
 TEST(a_relay_ends_when_the_tables_have_become_those_of_a_newer_version)
 {

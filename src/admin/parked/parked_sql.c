@@ -159,14 +159,8 @@ PGresult *parked_query(struct admin *admin, const char *statement, int param_cou
 {
     char *sql = parked_sql(&(struct parked_statement){.text = statement},
                            &(struct table_words){&admin->table, admin->options});
-    PGresult *result = NULL;
 
-    if (sql != NULL)
-        result = session_query(&admin->session, sql, param_count, params, error);
-    else
-        (void)error_no_memory(error);
-    free(sql);
-    return result;
+    return admin_query_sql(admin, sql, param_count, params, error);
 }
 
 /* ---- the choice ---- */

@@ -5,9 +5,8 @@
 
 /*
  * Sends rows again that have been sent already. Each row is copied into the parked table, due at
- * once, and relays send the copy like any parked row; the original row is not changed. Relays
- * recognise a copy by its negative seq: its message has the header replayed_at and its own message
- * id for the broker.
+ * once, and relays send the copy like any parked row; the original row is not changed. The copy has
+ * replayed_at, which its message has as a header and as a part of its message id for the broker.
  *
  * With order = "key" the copies of a key are sent in the order of their ids, before rows of the key
  * that have not been sent yet.
