@@ -188,7 +188,10 @@ static void assert_plan(PGconn *conn, const char *name, const char *statement,
         plan = plan_of_command(conn, name, statement);
     else
         return;
-    if ((has_keys && strstr(plan, "Seq Scan on outbox_parked") != NULL) ||
+    /* PostgreSQL 13 chooses while it parks whether it looks up each probe or reads them all, and
+     * shows both. */
+    if ((has_keys && strcmp(name, "park") != 0 &&
+         strstr(plan, "Seq Scan on outbox_parked") != NULL) ||
         strstr(plan, "Seq Scan on outbox ") != NULL)
         fail_msg("%s: %s", name, plan);
     for (size_t i = 0; has_keys && i < sizeof by_state / sizeof *by_state; i++)
