@@ -23,23 +23,23 @@
 #include <string.h>
 
 #define KILLER_RETRY_MS 60000
-#define CAREFUL_MS 60000 /* longer than the pause between two attempts of a lane */
+#define PARTS_MS 60000 /* longer than the pause between two attempts of a lane */
 /* After this the rows that are left are refused until their notes are due. A transaction may search
  * twice, before and after it publishes, and is to end within publish_timeout + 5 s. */
 #define ISOLATE_MS 2000
 
-/* Until when the lanes of the process are careful; [1]: with parked rows. */
-static _Atomic int64_t careful_until_ms[2];
+/* Until when the lanes of the process settle in parts; [1]: with parked rows. */
+static _Atomic int64_t parts_until_ms[2];
 
-bool refused_is_careful(const struct outbox *outbox, const struct batch *batch)
+bool refused_in_parts(const struct outbox *outbox, const struct batch *batch)
 {
     return batch->refused || (outbox->has_refused && !batch->parked) ||
-           clock_left_ms(atomic_load(&careful_until_ms[batch->parked])) > 0;
+           clock_left_ms(atomic_load(&parts_until_ms[batch->parked])) > 0;
 }
 
-void refused_be_careful(const struct batch *batch)
+void refused_use_parts(const struct batch *batch)
 {
-    atomic_store(&careful_until_ms[batch->parked], clock_now_ms() + CAREFUL_MS);
+    atomic_store(&parts_until_ms[batch->parked], clock_now_ms() + PARTS_MS);
 }
 
 int rows_choose(struct rows *rows, struct batch *batch,
@@ -469,7 +469,7 @@ int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error
     struct rows rows;
     int done;
 
-    if (!refused_is_careful(outbox, batch))
+    if (!refused_in_parts(outbox, batch))
         return 0;
     if (rows_choose(&rows, batch, is_to_be_published, error) < 0)
         return -1;
@@ -477,7 +477,7 @@ int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error
         return 0;
     done = settling_try(outbox, batch, SETTLING_TRIAL, rows, error);
     if (done <= 0)
-        refused_be_careful(batch);
+        refused_use_parts(batch);
     if (done == 0)
         done = refused_isolate(outbox, batch, SETTLING_TRIAL, rows, error) == 0 ? 1 : -1;
     if (done < 0 && outbox->session.conn == NULL)

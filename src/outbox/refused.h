@@ -56,8 +56,8 @@ int refused_note_killer(struct outbox *outbox, struct error *error);
 
 /* Whether the batch is settled in parts and tried before it is published: while notes exist, and
  * for a minute after a settle or a trial of any lane of the process has failed. */
-bool refused_is_careful(const struct outbox *outbox, const struct batch *batch);
-void refused_be_careful(const struct batch *batch);
+bool refused_in_parts(const struct outbox *outbox, const struct batch *batch);
+void refused_use_parts(const struct batch *batch);
 
 /* Sets batch->park_failure. */
 void refused_keep_failure(struct batch *batch, const char *text);

@@ -76,7 +76,7 @@ static int park(struct outbox *outbox, struct batch *batch, struct rows rows, st
 }
 
 /* With a savepoint for each attempt, so that no refused row takes the others with it. */
-static int settle_carefully(struct outbox *outbox, struct batch *batch, struct error *error)
+static int settle_in_parts(struct outbox *outbox, struct batch *batch, struct error *error)
 {
     struct rows rows;
     int settled;
@@ -158,13 +158,13 @@ struct last {
     bool ends_notes;
 };
 
-static int queue_last(struct outbox *outbox, struct batch *batch, bool carefully, struct last *last,
+static int queue_last(struct outbox *outbox, struct batch *batch, bool in_parts, struct last *last,
                       struct error *error)
 {
     struct rows sent = {0};
     int ended;
 
-    if (!carefully && rows_choose(&sent, batch, is_sent, error) < 0)
+    if (!in_parts && rows_choose(&sent, batch, is_sent, error) < 0)
         return -1;
     if ((sent.count > 0 && settling_queue(outbox, batch, SETTLING_SENT, sent, error) < 0) ||
         queue_end_of_notes(outbox, batch, &ended, error) < 0)
@@ -193,12 +193,12 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
                   struct error *error)
 {
     struct session *session = &outbox->session;
-    bool carefully = refused_is_careful(outbox, batch);
+    bool in_parts = refused_in_parts(outbox, batch);
     struct last last;
 
-    if ((carefully && settle_carefully(outbox, batch, error) < 0) ||
+    if ((in_parts && settle_in_parts(outbox, batch, error) < 0) ||
         set_aside(outbox, batch, error) < 0 ||
-        queue_last(outbox, batch, carefully, &last, error) < 0)
+        queue_last(outbox, batch, in_parts, &last, error) < 0)
         return -1;
     /* The flush request makes the server answer the COMMIT before it runs the next claim. */
     if (next != NULL && (session_request_flush(session, error) < 0 ||
@@ -228,7 +228,7 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
         next = NULL;
     settled = settle(outbox, batch, next, error);
     if (settled != 0)
-        refused_be_careful(batch);
+        refused_use_parts(batch);
     if (settled > 0)
         return refused_settle(outbox, batch, error);
     if (settled < 0)

@@ -208,7 +208,7 @@ static inline int open_ordered(void **state, enum on_sent on_sent, int slices)
     if (set_up_by(state, on_sent, ORDER_KEY, slices) != 0)
         return -1;
     fixture = *state;
-    fixture->outbox->slices->turns.width =
+    fixture->outbox->slices->choice.width =
         SLICES_PER_CLAIM_MAX; /* as wide as a lane becomes when its claims find few rows */
     connect_lane(fixture, fixture->outbox);
     return 0;

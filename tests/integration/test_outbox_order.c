@@ -34,7 +34,7 @@ static int set_up_64(void **state)
     if (open_ordered(state, ON_SENT_DELETE, 64) < 0)
         return -1;
     fixture = *state;
-    fixture->outbox->slices->turns.width = fixture->outbox->slices->turns.busy_width;
+    fixture->outbox->slices->choice.width = fixture->outbox->slices->choice.busy_width;
     return 0;
 }
 
@@ -440,7 +440,7 @@ TEST(a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone)
     sql(other, "SELECT FROM outbox_parked FOR UPDATE");
     assert_int_equal(claim_from(fixture->outbox, &fixture->batch, true, &fixture->error), -1);
     for (int i = 0; i < SLICES; i++)
-        assert_int_equal(fixture->outbox->slices->turns.retry_after_ms[i], 0);
+        assert_int_equal(fixture->outbox->slices->choice.retry_after_ms[i], 0);
     insert(fixture, "k");
     claim_count(fixture, 1);
     PQfinish(other);
@@ -585,7 +585,7 @@ TEST(a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more)
     struct lane_fixture *fixture = *state;
 
     insert(fixture, "k");
-    fixture->outbox->slices->turns.width = 1;
+    fixture->outbox->slices->choice.width = 1;
     assert_int_equal(claim(fixture), 0);
     assert_int_equal(fixture->batch.count, 1);
     assert_true(fixture->batch.has_more);
@@ -666,7 +666,7 @@ TEST(slices_that_others_have_emptied_meanwhile_hide_no_row)
     struct lane_fixture *fixture = *state;
 
     insert(fixture, "k");
-    fixture->outbox->slices->turns.width = 1;
+    fixture->outbox->slices->choice.width = 1;
     for (int i = 0; i < SLICES; i++)
         horizon_has_more(fixture->shared.horizon)[i] = true;
     assert_string_equal(claim_all(fixture, false), "k:1");
@@ -699,7 +699,7 @@ TEST(the_slice_that_is_furthest_behind_comes_first)
     await_other_bounds(fixture, 1, 2000);
     insert(fixture, "j"); /* of another slice */
     for (int claims = 0; claims < 4; claims++) {
-        fixture->outbox->slices->turns.width = 1;
+        fixture->outbox->slices->choice.width = 1;
         claim_count(fixture, 500);
         assert_text(fixture->batch.messages[0].key, "k");
         send_all(fixture);

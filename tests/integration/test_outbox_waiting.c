@@ -183,7 +183,7 @@ static void open_with_routes(struct lane_fixture *fixture, struct routes *routes
     fixture->outbox = outbox_open(&fixture->options, routes, "test/1");
     assert_non_null(fixture->outbox);
     share(fixture, fixture->outbox);
-    fixture->outbox->slices->turns.width = SLICES_PER_CLAIM_MAX;
+    fixture->outbox->slices->choice.width = SLICES_PER_CLAIM_MAX;
     assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), 0);
 }
 

@@ -49,8 +49,8 @@ static void take_scanned(struct slice_lock *lock, const PGresult *result)
 static int scan_slices(struct slice_lock *lock, const struct claim_request *request,
                        struct error *error)
 {
-    struct round *round = &lock->walk.round;
-    int slices = lock->turns.count;
+    struct scan_round *round = &lock->walk.round;
+    int slices = lock->choice.count;
     struct scan scan = {.first = round->next, .away = request->away};
     int64_t began_ms = clock_now_ms();
     PGresult *result = NULL;
@@ -65,7 +65,7 @@ static int scan_slices(struct slice_lock *lock, const struct claim_request *requ
     PQclear(result);
     round->next += scan.count;
     lock->walk.took_ms += clock_now_ms() - began_ms;
-    round_adapt(round, clock_now_ms() - began_ms, slices);
+    scan_round_adapt(round, clock_now_ms() - began_ms, slices);
     return 0;
 }
 
@@ -104,8 +104,8 @@ int away_scan(struct slice_lock *lock, const struct claim_request *request, stru
     do
         if (scan_slices(lock, request, error) < 0)
             return -1;
-    while (walk->round.next < lock->turns.count && clock_now_ms() < until_ms);
-    if (walk->round.next == lock->turns.count)
+    while (walk->round.next < lock->choice.count && clock_now_ms() < until_ms);
+    if (walk->round.next == lock->choice.count)
         rest(walk);
     return 0;
 }

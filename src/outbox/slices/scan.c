@@ -51,7 +51,7 @@ void scan_free(struct scan *scan)
     scan->memory = NULL;
 }
 
-void round_adapt(struct round *round, int64_t took_ms, int slices)
+void scan_round_adapt(struct scan_round *round, int64_t took_ms, int slices)
 {
     if (took_ms > LONG_MS)
         round->width = round->width > 1 ? round->width / 2 : 1;

@@ -29,7 +29,7 @@ void scan_free(struct scan *scan);
 #define SCAN_REST 20
 
 /* A round visits all slices in turn; each statement scans as many as it can in a short time. */
-struct round {
+struct scan_round {
     uint64_t epoch;
     int next;       /* the first slice of the next statement */
     int width;      /* how many slices the next statement scans */
@@ -37,6 +37,6 @@ struct round {
 };
 
 /* Adapts round->width after a statement that took `took_ms`. */
-void round_adapt(struct round *round, int64_t took_ms, int slices);
+void scan_round_adapt(struct scan_round *round, int64_t took_ms, int slices);
 
 #endif

@@ -29,7 +29,7 @@ struct slice_lock *slice_lock_open(const struct slice_lock_owner *owner)
         return NULL;
     lock->owner = *owner;
     lock->walk = (struct away_walk){.from = HORIZON_UNKNOWN, .end = INT64_MAX};
-    if (turns_init(&lock->turns, slices) == 0 && horizon_view_init(&lock->view, slices) == 0)
+    if (choice_init(&lock->choice, slices) == 0 && horizon_view_init(&lock->view, slices) == 0)
         return lock;
     slice_lock_close(lock);
     return NULL;
@@ -41,7 +41,7 @@ void slice_lock_close(struct slice_lock *lock)
         return;
     horizon_close(lock->away_horizon);
     horizon_view_free(&lock->view);
-    turns_free(&lock->turns);
+    choice_free(&lock->choice);
     free(lock);
 }
 
@@ -70,7 +70,7 @@ void slice_lock_ignore_bounds(struct slice_lock *lock)
 
 void slice_lock_narrow(struct slice_lock *lock)
 {
-    lock->turns.width = 1;
+    lock->choice.width = 1;
 }
 
 void slice_lock_forget(struct slice_lock *lock)
@@ -101,7 +101,7 @@ bool slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request
         return true;
     lock->view_source = request->away == 0 ? lock->horizon : lock->away_horizon;
     if (lock->horizon == NULL || lock->ignores_bounds || !table_has_integer_ids(lock->owner.table))
-        horizon_view_clear(view, lock->turns.count);
+        horizon_view_clear(view, lock->choice.count);
     else if (request->away == 0)
         horizon_read(lock->horizon, lock->owner.server, view);
     else
@@ -115,11 +115,11 @@ bool slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request
 static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
                            struct array params[5], struct error *error)
 {
-    const struct turns *turns = &lock->turns;
+    const struct slice_choice *choice = &lock->choice;
     const struct horizon_view *view = &lock->view;
     const atomic_bool *has_more =
         lock->view_source != NULL ? horizon_has_more(lock->view_source) : NULL;
-    int count = turns->candidate_count;
+    int count = choice->candidate_count;
 
     batch_array_begin(&params[0], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
     batch_array_begin(&params[1], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
@@ -131,12 +131,12 @@ static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
     if (batch_array_of_xid8(&params[4], batch, view->holders, view->holder_count) < 0)
         return error_no_memory(error);
     for (int i = 0; i < count; i++) {
-        const struct horizon_bound *bound = &view->bounds[turns->candidates[i]];
+        const struct horizon_bound *bound = &view->bounds[choice->candidates[i]];
 
-        array_add_int4(&params[0], turns->candidates[i]);
+        array_add_int4(&params[0], choice->candidates[i]);
         array_add_int8(&params[1], bound->low);
         array_add_int8(&params[2], bound->high);
-        array_add_int4(&params[3], has_more != NULL && has_more[turns->candidates[i]]);
+        array_add_int4(&params[3], has_more != NULL && has_more[choice->candidates[i]]);
     }
     return 0;
 }
@@ -147,7 +147,7 @@ int slice_lock_queue(struct slice_lock *lock, const char *statement, struct batc
     bool of_outbox = claim_is_of_outbox(request);
     uint64_t away = htobe64(request->away);
     uint64_t file = htobe64(lock->view.file);
-    uint32_t width = htobe32((uint32_t)(of_outbox ? lock->turns.width : PARKED_WIDTH));
+    uint32_t width = htobe32((uint32_t)(of_outbox ? lock->choice.width : PARKED_WIDTH));
     uint64_t drawn = htobe64((uint64_t)lock->view.stamp.drawn);
     struct array params[9] = {[5] = {.bytes = (char *)&file, .len = sizeof file},
                               [6] = {.bytes = (char *)&width, .len = sizeof width},
@@ -157,7 +157,7 @@ int slice_lock_queue(struct slice_lock *lock, const char *statement, struct batc
     if (!of_outbox) /* the width and the sinks that are away */
         return session_queue(lock->owner.session, statement, 2, &params[6], true, error);
     lock->ignores_bounds = false;
-    turns_list_candidates(&lock->turns, lock->view.bounds, clock_now_ms());
+    choice_list_candidates(&lock->choice, lock->view.bounds, clock_now_ms());
     if (fill_candidates(lock, batch, params, error) < 0)
         return -1;
     return session_queue(lock->owner.session, statement, 9, params, true, error);
@@ -317,11 +317,11 @@ int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int li
     if (lock->report_to == lock->horizon && lock->horizon != NULL)
         horizon_note_claimed(lock->horizon, lock->stamp.epoch, highest);
     more = note_ends(lock, batch, limit);
-    turns_note_claimed(&lock->turns, lock->locked, lock->locked_count);
+    choice_note_claimed(&lock->choice, lock->locked, lock->locked_count);
     batch->has_more =
         batch->has_more || more ||
-        (lock->locked_count == lock->turns.width && lock->turns.width < lock->turns.count);
-    turns_adapt_width(&lock->turns, lock->locked_count, more, batch->count >= limit / 2);
+        (lock->locked_count == lock->choice.width && lock->choice.width < lock->choice.count);
+    choice_adapt_width(&lock->choice, lock->locked_count, more, batch->count >= limit / 2);
     return 0;
 }
 
@@ -342,7 +342,7 @@ bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *
     for (int i = 0; i < lock->locked_count; i++)
         lock->claimed[i].last = INT64_MAX;
     advance_bounds(lock);
-    for (int i = 0; expected && lock->report_to != NULL && i < lock->turns.count; i++)
+    for (int i = 0; expected && lock->report_to != NULL && i < lock->choice.count; i++)
         horizon_has_more(lock->report_to)[i] = false;
     lock->empty_claims = expected ? lock->empty_claims + 1 : 0;
     return expected && lock->empty_claims < EMPTY_CLAIMS_MAX;
@@ -350,7 +350,7 @@ bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *
 
 static void postpone(struct slice_lock *lock, int count)
 {
-    turns_postpone(&lock->turns, lock->locked, count, clock_now_ms() + POSTPONE_MS);
+    choice_postpone(&lock->choice, lock->locked, count, clock_now_ms() + POSTPONE_MS);
 }
 
 void slice_lock_postpone(struct slice_lock *lock)

@@ -68,7 +68,7 @@ bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *
 /* The claim in hand reports nothing about a slice. */
 void slice_lock_forget(struct slice_lock *lock);
 /* One of the locked slices has a row that holds up the claim: puts that slice off
- * (turns_postpone). */
+ * (choice_postpone). */
 void slice_lock_postpone(struct slice_lock *lock);
 /* Raises the bounds after the batch was settled and committed, unless a row of it stays unsent. */
 void slice_lock_note_settled(struct slice_lock *lock, const struct batch *batch);

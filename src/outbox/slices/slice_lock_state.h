@@ -3,18 +3,18 @@
 
 #include "outbox/slices/scan.h"
 #include "outbox/slices/slice_lock.h"
-#include "outbox/slices/turns.h"
+#include "outbox/slices/choice.h"
 
 /* The state of struct slice_lock, for slice_lock.c and away.c. */
 
 /* Where the lane scans and claims while a sink is away (away.h). */
 struct away_walk {
-    struct round round; /* the round of scans */
-    bool scanned_all;   /* every slice has been scanned at least once */
-    int64_t took_ms;    /* time that the current round has spent in scans */
-    int64_t restart_ms; /* when the window moves back to the bound */
-    int64_t from;       /* first id of the window; HORIZON_UNKNOWN: it begins at the bound */
-    int64_t end;        /* last id of the window; INT64_MAX: it has no end */
+    struct scan_round round; /* the round of scans */
+    bool scanned_all;        /* every slice has been scanned at least once */
+    int64_t took_ms;         /* time that the current round has spent in scans */
+    int64_t restart_ms;      /* when the window moves back to the bound */
+    int64_t from;            /* first id of the window; HORIZON_UNKNOWN: it begins at the bound */
+    int64_t end;             /* last id of the window; INT64_MAX: it has no end */
 };
 
 /* The rows that a claim took from one of its locked slices. */
@@ -30,7 +30,7 @@ struct slice_lock {
     struct horizon *horizon; /* shared by the lanes of a process; NULL: there is none */
 
     /* the next claim */
-    struct turns turns;
+    struct slice_choice choice;
     struct horizon *away_horizon; /* bounds of the rows that are claimed while a sink is away */
     struct horizon_view view;     /* the bounds that the claim is sent with */
     bool ignores_bounds;          /* the next view has no bounds: a row may be below its bound */

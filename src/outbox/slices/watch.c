@@ -45,11 +45,11 @@ struct watch {
     bool bounded; /* the ids are integers, so there is a horizon */
     struct horizon_view view;
     struct horizon_holder *holders;
-    struct round full;    /* the round of the epoch's first scan, then those of full scans */
-    int first_scanned;    /* how many slices the first scan of this epoch has covered */
-    int64_t epoch_ms;     /* when this epoch began */
-    bool lowest_searched; /* the lowest id of the table was searched for in this epoch */
-    int64_t bounds_ms;    /* when the slices are scanned from their bounds again */
+    struct scan_round full; /* the round of the epoch's first scan, then those of full scans */
+    int first_scanned;      /* how many slices the first scan of this epoch has covered */
+    int64_t epoch_ms;       /* when this epoch began */
+    bool lowest_searched;   /* the lowest id of the table was searched for in this epoch */
+    int64_t bounds_ms;      /* when the slices are scanned from their bounds again */
     int64_t late_logged_ms;
 };
 
@@ -223,7 +223,7 @@ static void plan_scans(struct watch *watch, struct scan *bounds, struct scan *fu
 
     *bounds = (struct scan){0};
     if (watch->full.epoch != watch->view.stamp.epoch) {
-        watch->full = (struct round){.epoch = watch->view.stamp.epoch, .width = 1};
+        watch->full = (struct scan_round){.epoch = watch->view.stamp.epoch, .width = 1};
         watch->first_scanned = 0;
         watch->epoch_ms = now_ms;
         watch->lowest_searched = false;
@@ -404,7 +404,7 @@ static void note_full(struct watch *watch, const struct scan *scan, bool overran
     int seen = overran && scan->count > 1 ? 0 : scan->count;
 
     watch->full.next = (scan->first + seen) % slices;
-    round_adapt(&watch->full, took_ms, slices);
+    scan_round_adapt(&watch->full, took_ms, slices);
     if (watch->first_scanned < slices) {
         watch->first_scanned += seen;
         horizon_note_first_scan(watch->horizon, watch->full.epoch, watch->first_scanned >= slices);

@@ -1,5 +1,5 @@
-#ifndef OUTBOX_SLICES_TURNS_H
-#define OUTBOX_SLICES_TURNS_H
+#ifndef OUTBOX_SLICES_CHOICE_H
+#define OUTBOX_SLICES_CHOICE_H
 
 #include "outbox/slices/horizon.h"
 
@@ -10,7 +10,7 @@
 
 #define SLICES_PER_CLAIM_MAX 64
 
-struct turns {
+struct slice_choice {
     int count;         /* number of slices */
     int width;         /* how many slices the next claim locks at most */
     int busy_width;    /* how many it locks at most while claims are full */
@@ -23,20 +23,22 @@ struct turns {
 };
 
 /* Returns 0, or -1 when there is no memory. */
-int turns_init(struct turns *turns, int count);
-void turns_free(struct turns *turns);
+int choice_init(struct slice_choice *choice, int count);
+void choice_free(struct slice_choice *choice);
 
-/* Fills turns->candidates. */
-void turns_list_candidates(struct turns *turns, const struct horizon_bound *bounds, int64_t now_ms);
+/* Fills choice->candidates. */
+void choice_list_candidates(struct slice_choice *choice, const struct horizon_bound *bounds,
+                            int64_t now_ms);
 
 /* Records that a claim locked these slices and got rows. */
-void turns_note_claimed(struct turns *turns, const int32_t *slices, int count);
+void choice_note_claimed(struct slice_choice *choice, const int32_t *slices, int count);
 /* Decides how many slices the next claim locks. `full`: some of the locked slices have more rows;
  * `half`: the claim got at least half of its row limit. */
-void turns_adapt_width(struct turns *turns, int locked, bool full, bool half);
+void choice_adapt_width(struct slice_choice *choice, int locked, bool full, bool half);
 
 /* Another session has locked a row of one of these slices. If it is known which slice, that one is
  * not a candidate until `until_ms`; otherwise the next claims find out. */
-void turns_postpone(struct turns *turns, const int32_t *slices, int count, int64_t until_ms);
+void choice_postpone(struct slice_choice *choice, const int32_t *slices, int count,
+                     int64_t until_ms);
 
 #endif

@@ -1,4 +1,4 @@
-#include "outbox/slices/turns.h"
+#include "outbox/slices/choice.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -11,13 +11,13 @@
 #define POSTPONE_MS 10000
 #define SUSPECT_MS 20000
 
-static struct turns turns;
+static struct slice_choice choice;
 static struct horizon_bound bounds[SLICES];
 
 static void begin(int count)
 {
-    turns_free(&turns);
-    assert_int_equal(turns_init(&turns, count), 0);
+    choice_free(&choice);
+    assert_int_equal(choice_init(&choice, count), 0);
     for (int i = 0; i < count; i++)
         bounds[i] = (struct horizon_bound){100, 100};
 }
@@ -25,7 +25,7 @@ static void begin(int count)
 static int set_up(void **state)
 {
     (void)state;
-    turns = (struct turns){0};
+    choice = (struct slice_choice){0};
     begin(SLICES);
     return 0;
 }
@@ -33,7 +33,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    turns_free(&turns);
+    choice_free(&choice);
     return 0;
 }
 
@@ -45,11 +45,11 @@ static const char *choose_at(int64_t now_ms, int count)
     static char text[SLICES * 4];
     size_t len = 0;
 
-    turns_list_candidates(&turns, bounds, now_ms);
+    choice_list_candidates(&choice, bounds, now_ms);
     text[0] = '\0';
-    for (int i = 0; i < count && i < turns.candidate_count; i++)
+    for (int i = 0; i < count && i < choice.candidate_count; i++)
         len += (size_t)snprintf(text + len, sizeof text - len, "%s%d", i > 0 ? " " : "",
-                                (int)turns.candidates[i]);
+                                (int)choice.candidates[i]);
     return text;
 }
 
@@ -60,24 +60,24 @@ static const char *choose(int count)
 
 static bool is_candidate(int slice, int64_t now_ms)
 {
-    turns_list_candidates(&turns, bounds, now_ms);
-    for (int i = 0; i < turns.candidate_count; i++)
-        if (turns.candidates[i] == slice)
+    choice_list_candidates(&choice, bounds, now_ms);
+    for (int i = 0; i < choice.candidate_count; i++)
+        if (choice.candidates[i] == slice)
             return true;
     return false;
 }
 
 static void claim(int32_t slice)
 {
-    turns_note_claimed(&turns, &slice, 1);
+    choice_note_claimed(&choice, &slice, 1);
 }
 
 /* ---- which ---- */
 
 TEST(every_slice_is_a_candidate)
 {
-    turns_list_candidates(&turns, bounds, NOW_MS);
-    assert_int_equal(turns.candidate_count, SLICES);
+    choice_list_candidates(&choice, bounds, NOW_MS);
+    assert_int_equal(choice.candidate_count, SLICES);
     assert_string_equal(choose(5), "0 1 2 3 4");
 }
 
@@ -120,7 +120,7 @@ TEST(slices_of_one_claim_come_in_their_own_order)
     static const int32_t both[] = {3, 1};
 
     begin(4);
-    turns_note_claimed(&turns, both, 2);
+    choice_note_claimed(&choice, both, 2);
     assert_string_equal(choose(4), "0 2 1 3");
 }
 
@@ -144,40 +144,40 @@ TEST(of_equal_bounds_each_has_its_turn)
 /* A claim of the whole width. */
 static void adapt(bool full, bool half)
 {
-    turns_adapt_width(&turns, turns.width, full, half);
+    choice_adapt_width(&choice, choice.width, full, half);
 }
 
 TEST(a_lane_begins_with_a_few_slices_and_leaves_others_to_other_lanes)
 {
-    assert_int_equal(turns.width, FLOOR);
+    assert_int_equal(choice.width, FLOOR);
     begin(32);
-    assert_int_equal(turns.width, 2);
+    assert_int_equal(choice.width, 2);
     begin(8);
-    assert_int_equal(turns.width, 1);
+    assert_int_equal(choice.width, 1);
     begin(1);
-    assert_int_equal(turns.width, 1);
+    assert_int_equal(choice.width, 1);
 }
 
 TEST(a_claim_with_few_rows_doubles_the_width_up_to_all)
 {
     for (int width = FLOOR; width < SLICES_PER_CLAIM_MAX; width *= 2) {
-        assert_int_equal(turns.width, width);
+        assert_int_equal(choice.width, width);
         adapt(false, false);
     }
-    assert_int_equal(turns.width, SLICES_PER_CLAIM_MAX);
+    assert_int_equal(choice.width, SLICES_PER_CLAIM_MAX);
     adapt(false, false);
-    assert_int_equal(turns.width, SLICES_PER_CLAIM_MAX);
+    assert_int_equal(choice.width, SLICES_PER_CLAIM_MAX);
 }
 
 TEST(a_full_claim_halves_the_width_down_to_the_floor)
 {
-    turns.width = SLICES_PER_CLAIM_MAX;
+    choice.width = SLICES_PER_CLAIM_MAX;
     for (int width = SLICES_PER_CLAIM_MAX; width > FLOOR; width /= 2) {
-        assert_int_equal(turns.width, width);
+        assert_int_equal(choice.width, width);
         adapt(true, true);
     }
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(turns.width, FLOOR);
+        assert_int_equal(choice.width, FLOOR);
         adapt(true, true);
     }
 }
@@ -185,30 +185,30 @@ TEST(a_full_claim_halves_the_width_down_to_the_floor)
 TEST(a_claim_that_is_half_full_keeps_the_floor_and_doubles_more)
 {
     adapt(false, true);
-    assert_int_equal(turns.width, FLOOR);
+    assert_int_equal(choice.width, FLOOR);
     adapt(false, false);
     adapt(false, true);
-    assert_int_equal(turns.width, 4 * FLOOR);
+    assert_int_equal(choice.width, 4 * FLOOR);
 }
 
 /* Only so few slices had rows or were free, so the other lanes are to have some of them. */
 TEST(a_full_claim_of_fewer_slices_than_it_wanted_leaves_half_of_them)
 {
-    turns_adapt_width(&turns, 2, true, true);
-    assert_int_equal(turns.width, 1);
+    choice_adapt_width(&choice, 2, true, true);
+    assert_int_equal(choice.width, 1);
     adapt(true, true);
-    assert_int_equal(turns.width, 2);
+    assert_int_equal(choice.width, 2);
     adapt(true, true);
-    assert_int_equal(turns.width, FLOOR);
-    turns_adapt_width(&turns, 1, true, true);
-    assert_int_equal(turns.width, 1);
+    assert_int_equal(choice.width, FLOOR);
+    choice_adapt_width(&choice, 1, true, true);
+    assert_int_equal(choice.width, 1);
 }
 
 /* ---- rows that somebody holds ---- */
 
 static void avoid(const int32_t *slices, int count, int64_t now_ms)
 {
-    turns_postpone(&turns, slices, count, now_ms + POSTPONE_MS);
+    choice_postpone(&choice, slices, count, now_ms + POSTPONE_MS);
 }
 
 TEST(a_slice_that_was_claimed_alone_is_left_for_a_while)
@@ -216,13 +216,13 @@ TEST(a_slice_that_was_claimed_alone_is_left_for_a_while)
     static const int32_t seven = 7;
 
     avoid(&seven, 1, NOW_MS);
-    assert_int_equal(turns.width, 1);
+    assert_int_equal(choice.width, 1);
     assert_false(is_candidate(7, NOW_MS));
     assert_false(is_candidate(7, NOW_MS + POSTPONE_MS - 1));
     assert_true(is_candidate(6, NOW_MS));
     assert_true(is_candidate(7, NOW_MS + POSTPONE_MS));
     adapt(false, false); /* it is known which, so the others go on */
-    assert_int_equal(turns.width, 2);
+    assert_int_equal(choice.width, 2);
 }
 
 TEST(of_several_slices_each_is_taken_alone_until_it_is_known_which)
@@ -235,12 +235,12 @@ TEST(of_several_slices_each_is_taken_alone_until_it_is_known_which)
     for (int i = 0; i < 3; i++)
         assert_true(is_candidate(several[i], NOW_MS));
     for (int i = 0; i < 16; i++) { /* none of these is it */
-        assert_int_equal(turns.width, 1);
+        assert_int_equal(choice.width, 1);
         adapt(i % 2 == 0, false);
     }
-    assert_int_equal(turns.width, 1);
+    assert_int_equal(choice.width, 1);
     adapt(false, false);
-    assert_int_equal(turns.width, 2);
+    assert_int_equal(choice.width, 2);
     avoid(&seven, 1, NOW_MS);
     assert_false(is_candidate(7, NOW_MS));
 }
@@ -258,7 +258,7 @@ TEST(among_several_slices_the_one_that_was_locked_before_is_suspected)
     assert_true(is_candidate(3, later_ms));
     assert_true(is_candidate(9, later_ms));
     adapt(false, false);
-    assert_int_equal(turns.width, 2);
+    assert_int_equal(choice.width, 2);
 }
 
 TEST(a_lock_seen_long_ago_casts_no_suspicion)
@@ -271,7 +271,7 @@ TEST(a_lock_seen_long_ago_casts_no_suspicion)
     avoid(several, 3, later_ms);
     assert_true(is_candidate(7, later_ms));
     adapt(false, false);
-    assert_int_equal(turns.width, 1);
+    assert_int_equal(choice.width, 1);
 }
 
 TEST(of_two_slices_that_were_locked_before_neither_is_suspected)
