@@ -126,14 +126,31 @@ static void add_first_row(struct round *round, const PGresult *answer)
     }
 }
 
+/* A statement and the enum of its columns are changed together, or nothing is read. */
+static int check_columns(const PGresult *answer, int last, struct error *error)
+{
+    if (PQnfields(answer) == last + 1)
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                     "a statement of the claim returned %d columns instead of %d",
+                     PQnfields(answer), last + 1);
+}
+
 /* The rows of a claim stay in the batch, whose messages will point into them. */
 static int read_rows(struct round *round, PGresult *answer, struct error *error)
 {
-    (void)error;
-    if (!is_claim(round) && PQntuples(answer) > 0)
-        add_first_row(round, answer);
+    const struct claim_request *request = round->request;
+
     round->batch->rows = answer;
     round->batch->release_rows = release_result;
+    if (is_claim(round))
+        return check_columns(answer,
+                             request->refused  ? CLAIM_IS_SENT
+                             : request->parked ? CLAIM_REPLAYED
+                                               : CLAIM_BLOCKED,
+                             error);
+    if (PQntuples(answer) > 0)
+        add_first_row(round, answer);
     return 0;
 }
 
@@ -153,6 +170,8 @@ static int read_claimed(struct round *round, PGresult *answer, struct error *err
 {
     struct outbox *outbox = round->outbox;
 
+    if (check_columns(answer, CLAIMED_TIMEOUT, error) < 0)
+        return -1;
     outbox->flushed = is_true(answer, CLAIMED_FLUSHED);
     outbox->xact =
         PQgetisnull(answer, 0, CLAIMED_XACT) ? 0 : wire_int8(PQgetvalue(answer, 0, CLAIMED_XACT));

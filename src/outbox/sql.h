@@ -49,7 +49,8 @@ enum claimed_column {
     CLAIMED_HIGH,    /* bool: the claim read from the high bounds; NULL: it read nothing */
     CLAIMED_PAUSES,  /* text: what is paused (catalog/pauses.h) */
     CLAIMED_SHAPE,   /* text: the shape of the tables (shape.sql) */
-    CLAIMED_REFUSED  /* bool: a note is due; NULL: there is no note (refused.h) */
+    CLAIMED_REFUSED, /* bool: a note is due; NULL: there is no note (refused.h) */
+    CLAIMED_TIMEOUT  /* text: the time that the next statements have */
 };
 
 enum claim_kind {
