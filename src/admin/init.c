@@ -218,9 +218,9 @@ static int refuse(const struct table *table, const struct outbox_options *option
         return -1;
     if (options->order != ORDER_KEY)
         return 0;
-    if (slices_check(SLICES_COLUMNS, table, options, error) < 0)
+    if (slices_check_columns(table, error) < 0)
         return -1;
-    return table->slice_exists ? slices_check(SLICES_TABLE, table, options, error) : 0;
+    return table->slice_exists ? slices_check_table(table, error) : 0;
 }
 
 /* If a column is missing, nothing is created; admin_init reports the SQL for it after the
@@ -302,8 +302,7 @@ static int tell_missing(struct admin *admin, struct error *error)
     if (adoption_read_note(&adoption, table, &admin->session, &ignored) == 0 &&
         adoption.state == ADOPTION_CONDITION)
         return adoption_explain(&adoption, table, admin->options, error);
-    if (admin->options->order == ORDER_KEY &&
-        slices_check(SLICES_NUMBER, table, admin->options, error) < 0)
+    if (admin->options->order == ORDER_KEY && slices_check_number(table, admin->options, error) < 0)
         return -1;
     return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                      "%s and %s lack what this SQL adds; init leaves it to you, because the tables"

@@ -497,7 +497,7 @@ int admin_check_slices(const struct admin *admin, struct error *error)
 {
     if (admin->options->order != ORDER_KEY || admin->table.slices != 0)
         return 0;
-    return slices_check(SLICES_NUMBER, &admin->table, admin->options, error);
+    return slices_check_number(&admin->table, admin->options, error);
 }
 
 /* ---- the topics of waiting rows ---- */

@@ -43,7 +43,7 @@ const char *column_wanted(enum column column, const struct table_column *describ
     bool is_document = is_one_of(type, documents);
 
     switch (column) {
-    case COLUMN_ID: /* with order = "key" slices_check() requires more */
+    case COLUMN_ID: /* with order = "key" slices_check_columns() requires more */
         if (options->order == ORDER_KEY || (has_category(described, "DENSU") && !is_document))
             return NULL;
         return "bigint, integer, smallint; with order = \"none\" also numeric, uuid, text or"

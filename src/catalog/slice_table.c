@@ -185,14 +185,12 @@ int slices_put_drops(FILE *out, enum slices_drop which, const struct table *tabl
 }
 
 /* Within a slice rows are claimed by id, so ids must ascend in the order of insertion. */
-static int check_columns(const struct table *table, const struct outbox_options *options,
-                         struct error *error)
+int slices_check_columns(const struct table *table, struct error *error)
 {
     const struct table_column *id = &table->columns[COLUMN_ID];
     const struct table_column *key = &table->columns[COLUMN_KEY];
     bool grows = table_has_integer_ids(table);
 
-    (void)options;
     if (!table_has(table, COLUMN_ID))
         return 0;
     if (!grows)
@@ -215,10 +213,8 @@ static int check_columns(const struct table *table, const struct outbox_options 
                       grows ? ", or give the column another type, such as text or bytea" : "");
 }
 
-static int check_table(const struct table *table, const struct outbox_options *options,
-                       struct error *error)
+int slices_check_table(const struct table *table, struct error *error)
 {
-    (void)options;
     if (table->slice_readable)
         return 0;
     if (table->slice_exists) {
@@ -232,7 +228,7 @@ static int check_table(const struct table *table, const struct outbox_options *o
     return error_mark_schema(error);
 }
 
-static int check_number(const struct table *table, const struct outbox_options *options,
+int slices_check_number(const struct table *table, const struct outbox_options *options,
                         struct error *error)
 {
     if (!table->slice_readable || table->slices == options->slices)
@@ -253,34 +249,21 @@ static int check_number(const struct table *table, const struct outbox_options *
     return error_mark_schema(error);
 }
 
-static int check_index(const struct table *table, const struct outbox_options *options,
-                       struct error *error)
+static void inspect_index(const struct table *table, const struct outbox_options *options,
+                          struct findings *findings)
 {
+    struct finding *finding;
+
     /* If a column is missing, another problem is reported, and the index would be another one. */
     if (table->has_claim_index || !table_has_needed(table, options) ||
         table->where_problem[0] != '\0')
-        return 0;
-    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "table %s has no index over its unsent rows%s by slice and %s: each claim would"
-                    " read the whole table",
-                    table->quoted, table->where != NULL ? " within [outbox] where" : "",
-                    table->columns[COLUMN_ID].quoted);
-    schema_index_fix(table, options, error->hint, sizeof error->hint);
-    return -1;
-}
-
-int slices_check(enum slices_check check, const struct table *table,
-                 const struct outbox_options *options, struct error *error)
-{
-    static int (*const checks[SLICES_CHECKS])(const struct table *, const struct outbox_options *,
-                                              struct error *) = {
-        [SLICES_COLUMNS] = check_columns,
-        [SLICES_TABLE] = check_table,
-        [SLICES_NUMBER] = check_number,
-        [SLICES_INDEX] = check_index,
-    };
-
-    return checks[check](table, options, error);
+        return;
+    finding = findings_add(findings, FINDING_ERROR,
+                           "table %s has no index over its unsent rows%s by slice and %s: each"
+                           " claim would read the whole table",
+                           table->quoted, table->where != NULL ? " within [outbox] where" : "",
+                           table->columns[COLUMN_ID].quoted);
+    schema_index_fix(table, options, finding->fix, sizeof finding->fix);
 }
 
 void slices_inspect(const struct table *table, const struct outbox_options *options,
@@ -288,7 +271,11 @@ void slices_inspect(const struct table *table, const struct outbox_options *opti
 {
     struct error problem;
 
-    for (int i = 0; i < SLICES_CHECKS; i++)
-        if (slices_check((enum slices_check)i, table, options, &problem) < 0)
-            findings_add_error(findings, &problem);
+    if (slices_check_columns(table, &problem) < 0)
+        findings_add_error(findings, &problem);
+    if (slices_check_table(table, &problem) < 0)
+        findings_add_error(findings, &problem);
+    if (slices_check_number(table, options, &problem) < 0)
+        findings_add_error(findings, &problem);
+    inspect_index(table, options, findings);
 }

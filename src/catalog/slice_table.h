@@ -12,12 +12,13 @@
 int slices_describe(struct table *table, struct session *session,
                     const struct outbox_options *options, struct error *error);
 
-/* Checks one of the requirements for claiming rows in the order of their keys. Returns 0, or -1
- * with *error set. */
-enum slices_check { SLICES_COLUMNS, SLICES_TABLE, SLICES_NUMBER, SLICES_INDEX, SLICES_CHECKS };
-int slices_check(enum slices_check check, const struct table *table,
-                 const struct outbox_options *options, struct error *error);
-/* Adds an error for each that is not met. */
+/* Check the columns, the slice table, and the number of slices in it. Return 0, or -1 with *error
+ * set. */
+int slices_check_columns(const struct table *table, struct error *error);
+int slices_check_table(const struct table *table, struct error *error);
+int slices_check_number(const struct table *table, const struct outbox_options *options,
+                        struct error *error);
+/* Adds an error for each of them that is not met, and for a missing index. */
 void slices_inspect(const struct table *table, const struct outbox_options *options,
                     struct findings *findings);
 

@@ -63,6 +63,6 @@ TEST(a_type_that_fits_only_in_some_modes_says_which)
     assert_true(fits(&delete, COLUMN_SENT_AT, "date", 'D'));
     assert_non_null(strstr(column_wanted(COLUMN_SENT_AT, &date, &mark), "on_sent = \"mark\""));
     assert_null(column_wanted(COLUMN_ID, &uuid, &mark));
-    assert_null(column_wanted(COLUMN_ID, &uuid, &by_key)); /* slices_check() refuses it */
+    assert_null(column_wanted(COLUMN_ID, &uuid, &by_key)); /* slices_check_columns() refuses it */
     assert_non_null(strstr(column_wanted(COLUMN_ID, &json, &mark), "order = \"none\""));
 }
