@@ -75,6 +75,8 @@ test-debian: ## built and tested in another Debian, as root: RELEASE=bookworm|tr
 compose-test: ## docker-compose.yml on a container engine: its page, mistakes, 10,000 events under faults, audited: ONLY=page|input|nats|kafka
 	@tests/compose/compose_test $(ONLY)
 
+# As without them, a request for more memory than there is fails.
+asan: export ASAN_OPTIONS := allocator_may_return_null=1
 asan: ## unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer: WAITING= for all of them
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined -j$(shell nproc) built
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined test-unit test-integration
@@ -82,7 +84,7 @@ asan: ## unit and integration tests under AddressSanitizer and UndefinedBehavior
 tsan: ## unit and NATS tests, and a relay that serves, under ThreadSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=thread -j$(shell nproc) tsan-run
 
-tsan-run: export TSAN_OPTIONS := suppressions=$(CURDIR)/tests/support/tsan.supp
+tsan-run: export TSAN_OPTIONS := suppressions=$(CURDIR)/tests/support/tsan.supp:allocator_may_return_null=1
 tsan-run: $(UNIT) $(BINARY) $(filter %/test_sinks %/test_program_races,$(INTEGRATION)) $(filter $(BUILD)/tests/integration/test_nats%,$(INTEGRATION))
 	@timeout 600 $(UNIT)
 	@RELAY=$(BINARY) tests/support/run_sets $(filter $(BUILD)/tests/integration/%,$^)

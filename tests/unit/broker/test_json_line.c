@@ -140,3 +140,13 @@ TEST(dropping_bytes_keeps_the_rest)
     json_line_drop(&line, 2);
     assert_int_equal(line.len, 0);
 }
+
+TEST(when_memory_is_short_the_lines_before_stay_whole)
+{
+    json_line_reset(&line, SIZE_MAX);
+    assert_int_equal(json_line_raw(&line, "before\n", 7), 0);
+    assert_int_equal(json_line_raw(&line, "", SIZE_MAX / 4), -1); /* which no machine has */
+    assert_int_equal(json_line_raw(&line, "after\n", 6), 0);
+    assert_int_equal(line.len, 13);
+    assert_memory_equal(line.data, "before\nafter\n", 13);
+}
