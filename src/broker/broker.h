@@ -102,7 +102,8 @@ struct broker *broker_open(const struct sink_options *options, struct error *err
 /* Call after the last broker_close(): a library whose threads outlive main() may crash at exit. */
 void broker_end(void);
 
-/* broker.c */
+/* broker.c. Callers use these and not the table: what NULL means is decided here, and programs that
+ * count or fake what is sent replace them when they are linked (tests/bench, tests/chaos). */
 void broker_close(struct broker *broker);
 
 int broker_ready(struct broker *broker, struct error *error);
