@@ -1,7 +1,6 @@
 #ifndef HTTP_SAMPLER_H
 #define HTTP_SAMPLER_H
 
-#include "admin/status/gauges.h"
 #include "admin/status/status.h"
 #include "relay/report.h"
 

@@ -12,9 +12,9 @@
 #include "outbox/round.h"
 #include "outbox/row.h"
 #include "outbox/slices/away.h"
-#include "outbox/unreadable.h"
 #include "pg/wire.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,6 +272,99 @@ int64_t outbox_claim_slept_ms(const struct outbox *outbox)
     return clock_boot_ms() - outbox->sent_at_ms - outbox->server_work_ms;
 }
 
+/* ---- rows that cannot be read ---- */
+
+/* Rows that PostgreSQL cannot read: bytes that do not convert to UTF-8, a cast or a generated
+ * column that raises an error, a text that is too large or takes longer than statement_timeout.
+ * Such a row would make every claim that includes it fail. */
+
+/* Returns 1 when the batch has a message with the row's ctid and id, 0 when no row is due, -1 when
+ * the session is closed. */
+static int lock_first_row(struct outbox *outbox, struct batch *batch,
+                          const struct claim_request *request, struct error *error)
+{
+    slice_lock_narrow(outbox->slices);
+    (void)slice_lock_read_horizon(outbox->slices, request);
+    if (round_queue(outbox, batch, request, ROUND_FIRST_ROW, error) < 0 ||
+        session_sync(&outbox->session, error) < 0 ||
+        round_read(outbox, batch, request, ROUND_FIRST_ROW, error) != ROUND_READ)
+        return -1;
+    slice_lock_forget(outbox->slices);
+    return batch->count;
+}
+
+/* Returns 1 when the row can be read; 0 when it cannot, with *error set and the transaction usable;
+ * -1 when the session is closed. */
+static int read_row(struct outbox *outbox, const struct batch *batch,
+                    const struct claim_request *request, struct error *error)
+{
+    uint64_t no_sink = 0;
+    uint64_t payload_max = htobe64((uint64_t)request->payload_max);
+    const struct array params[3] = {
+        {.bytes = (char *)&no_sink, .len = sizeof no_sink},
+        {.bytes = (char *)&payload_max, .len = sizeof payload_max},
+        {.bytes = (char *)batch->messages[0].row, .len = MESSAGE_ROW_BYTES}};
+    struct error other;
+    PGresult *result;
+
+    if (session_queue(&outbox->session, "savepoint", 0, NULL, false, error) < 0 ||
+        session_queue(&outbox->session, "hurry", 0, NULL, false, error) < 0 ||
+        session_queue(&outbox->session, request->parked ? "read_parked_row" : "read_row", 3, params,
+                      true, error) < 0 ||
+        session_sync(&outbox->session, error) < 0 ||
+        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
+        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0)
+        return -1;
+    result = session_answer(&outbox->session, PGRES_TUPLES_OK, error);
+    if (result == NULL && !failure_is_of_row(outbox->session.failure))
+        return -1;
+    if (session_skip(&outbox->session, PGRES_PIPELINE_SYNC, &other) < 0) {
+        PQclear(result);
+        *error = other;
+        return -1;
+    }
+    if (result != NULL) {
+        PQclear(result);
+        return 1;
+    }
+    if (session_queue(&outbox->session, "rollback_to", 0, NULL, false, &other) == 0 &&
+        session_sync(&outbox->session, &other) == 0 &&
+        session_skip(&outbox->session, PGRES_COMMAND_OK, &other) == 0 &&
+        session_skip(&outbox->session, PGRES_PIPELINE_SYNC, &other) == 0)
+        return 0;
+    *error = other;
+    return -1;
+}
+
+/* After a claim of a single row failed: locks the first due row without reading its values, then
+ * tries to read them. If that fails, the batch contains this row alone, rejected with the server's
+ * message. Settling parks it as dead: the server copies it without converting its values. Otherwise
+ * the batch is empty. Returns 0, or -1 with *error set. */
+static int claim_unreadable(struct outbox *outbox, struct batch *batch,
+                            const struct claim_request *request, struct error *error)
+{
+    int found = lock_first_row(outbox, batch, request, error);
+    int readable;
+
+    if (found < 0)
+        return session_abort(&outbox->session);
+    if (found == 0)
+        return session_end_transaction(&outbox->session, false, error);
+    readable = read_row(outbox, batch, request, error);
+    if (readable < 0)
+        return session_abort(&outbox->session);
+    if (readable > 0) {
+        batch->count = 0;
+        return session_end_transaction(&outbox->session, false, error);
+    }
+    if (batch->messages[0].is_sent) /* to settle it, nothing of it need be read */
+        batch->messages[0].verdict = VERDICT_SENT;
+    else
+        batch_refuse(batch, &batch->messages[0], VERDICT_REJECTED,
+                     "PostgreSQL cannot read this row: %s", error->text);
+    return 0;
+}
+
 /* Some row of the claim cannot be read: claims ask for fewer rows until it is alone. If the claim
  * took too long, its payloads are suspected first: for a while all but the smallest are claimed
  * alone. */
@@ -292,7 +385,7 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
         return 0;
     }
     outbox->isolate_until_ms = 0;
-    return unreadable_claim(outbox, batch, request, error);
+    return claim_unreadable(outbox, batch, request, error);
 }
 
 static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,

@@ -44,7 +44,7 @@ int outbox_ready(struct outbox *outbox, struct error *error);
  * Locks the next rows of the outbox in id order, or parked rows that are due, and fills the batch.
  * An empty batch leaves no transaction open; batch->has_more says whether to claim again at once.
  * With durable_before_publish the call returns only when everything that the claim saw is flushed
- * to disk. A row that PostgreSQL cannot read makes a batch of its own, rejected (unreadable.h).
+ * to disk. A row that PostgreSQL cannot read makes a batch of its own, rejected.
  */
 int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error);

@@ -1,7 +1,6 @@
 /* What a running relay measures of its tables, against PostgreSQL. */
 #include "integration/harness.h"
 
-#include "admin/status/gauges.h"
 #include "admin/status/status.h"
 
 #include <stdlib.h>

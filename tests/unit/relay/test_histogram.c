@@ -1,4 +1,4 @@
-#include "base/histogram.h"
+#include "relay/report.h"
 #include "test.h"
 
 static const struct histogram_scale scale = {{1, 10, 100}, 3};
