@@ -370,13 +370,3 @@ bool sql_next(int *at, const struct slice_words *about, struct statement *statem
     }
     return false;
 }
-
-bool sql_find(const char *name, const struct slice_words *about, struct statement *statement)
-{
-    int at = 0;
-
-    while (sql_next(&at, about, statement))
-        if (strcmp(statement->name, name) == 0)
-            return true;
-    return false;
-}

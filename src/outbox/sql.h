@@ -75,8 +75,6 @@ struct statement {
 /* Takes the next of the statements that a lane uses with these tables and options. `*at` is 0
  * before the first. Returns false after the last. */
 bool sql_next(int *at, const struct slice_words *about, struct statement *statement);
-/* The one of this name; false: there is none. */
-bool sql_find(const char *name, const struct slice_words *about, struct statement *statement);
 /* The statement as it is sent; free() it. NULL: no memory. */
 char *sql_statement(const struct statement *statement, const struct slice_words *about);
 

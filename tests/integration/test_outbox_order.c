@@ -802,8 +802,11 @@ static char *statement_of(struct lane_fixture *fixture, const char *name)
         .sequence = &fixture->outbox->sequence,
     };
     struct statement statement;
+    int at = 0;
 
-    assert_true(sql_find(name, &about, &statement));
+    do
+        assert_true(sql_next(&at, &about, &statement));
+    while (strcmp(statement.name, name) != 0);
     return sql_statement(&statement, &about);
 }
 
