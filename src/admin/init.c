@@ -367,11 +367,8 @@ char *admin_notify_sql(struct admin *admin)
 static int create_notify(struct admin *admin, const char *section, struct error *error)
 {
     const char *const sections[] = {section, NULL};
-    char *sql = schema_sections_sql(&admin->table, admin->options, sections);
-    int status =
-        sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
+    int status = execute_sections(admin, sections, error);
 
-    free(sql);
     if (status < 0 && error_is_sqlstate(error, "55P03"))
         (void)error_hint(error,
                          "a transaction that uses %s has been open for more than a second;"

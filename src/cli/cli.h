@@ -82,6 +82,11 @@ enum exit_status cli_status_of(const struct error *error);
  * status. */
 enum exit_status cli_fail(const struct error *error);
 
+/* Refuses arguments that do not fit together: "COMMAND: WHY", with the help as the hint. -1. */
+int cli_refuse(const char *command, const char *why, struct error *error);
+/* Whether the operands and these options are UTF-8, as what goes to PostgreSQL must be. */
+bool cli_is_utf8(const struct arguments *arguments);
+
 /* Flushes stdout. cli_check_output reports a failure when the command has ended. */
 void cli_flush(void);
 /* Flushes stdout, and reports if anything could not be written. Returns `status`, or EXIT_RUNTIME

@@ -152,8 +152,10 @@ static void print_whole(void *closure, const struct parked_value *values, int co
 
 static int refuse(struct error *error, const char *verb, const char *why)
 {
-    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "dead %s: %s", verb, why);
-    return error_hint(error, "outbox-relay help dead");
+    char command[64];
+
+    (void)snprintf(command, sizeof command, "dead %s", verb);
+    return cli_refuse(command, why, error);
 }
 
 static bool has_filter(const struct arguments *arguments)
@@ -192,18 +194,6 @@ static int check_change(const struct arguments *arguments, struct error *error)
     if (arguments->operand_count == 1 && !chosen)
         return refuse(error, verb, "give row ids or event_ids, a filter, or --all");
     return 0;
-}
-
-static int check_utf8(const struct arguments *arguments, struct error *error)
-{
-    const char *const texts[] = {arguments->type, arguments->topic, arguments->since};
-    bool valid = true;
-
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        valid = valid && (texts[i] == NULL || text_is_utf8(texts[i], strlen(texts[i])));
-    for (int i = 1; i < arguments->operand_count; i++)
-        valid = valid && text_is_utf8(arguments->operands[i], strlen(arguments->operands[i]));
-    return valid ? 0 : refuse(error, arguments->operands[0], "an argument is not UTF-8");
 }
 
 struct verb {
@@ -275,7 +265,8 @@ enum exit_status cli_dead(const struct arguments *arguments, struct config *conf
         (void)refuse(&error, arguments->operands[0], "no such command; list, show, retry or drop");
         return cli_fail(&error);
     }
-    if (verb->check(arguments, &error) < 0 || check_utf8(arguments, &error) < 0)
+    if (verb->check(arguments, &error) < 0 ||
+        (!cli_is_utf8(arguments) && refuse(&error, verb->name, "an argument is not UTF-8") < 0))
         return cli_fail(&error);
     count = ask(&request, &config->relay.outbox, &error);
     if (count < 0)

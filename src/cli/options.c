@@ -156,6 +156,18 @@ static bool set_value(const struct command *command, struct arguments *arguments
     return complain(command, what, value);
 }
 
+bool cli_is_utf8(const struct arguments *arguments)
+{
+    const char *const texts[] = {arguments->type, arguments->topic, arguments->since};
+    bool valid = true;
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        valid = valid && (texts[i] == NULL || text_is_utf8(texts[i], strlen(texts[i])));
+    for (int i = 0; i < arguments->operand_count; i++)
+        valid = valid && text_is_utf8(arguments->operands[i], strlen(arguments->operands[i]));
+    return valid;
+}
+
 bool cli_parse(const struct command *command, int argc, char **argv, struct arguments *arguments)
 {
     struct option known[OPTIONS + 1] = {0};

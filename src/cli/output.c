@@ -33,6 +33,12 @@ enum exit_status cli_fail(const struct error *error)
     return cli_status_of(error);
 }
 
+int cli_refuse(const char *command, const char *why, struct error *error)
+{
+    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "%s: %s", command, why);
+    return error_hint(error, "outbox-relay help %.*s", (int)strcspn(command, " "), command);
+}
+
 /* stdio remembers that a write failed, but not why. */
 static int output_errno;
 

@@ -19,12 +19,6 @@ struct target {
     char shown[SHOWN_BYTES]; /* topic "shop.>", safe for a terminal */
 };
 
-static int refuse(const char *command, const char *why, struct error *error)
-{
-    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "%s: %s", command, why);
-    return error_hint(error, "outbox-relay help %s", command);
-}
-
 /* Only the configuration says which rows belong to a sink, so a sink that it lacks would pause
  * nothing. */
 static int check_sink(const char *command, const char *name, const struct relay_options *relay,
@@ -39,7 +33,7 @@ static int check_sink(const char *command, const char *name, const struct relay_
             return 0;
         (void)snprintf(why + len, sizeof why - len, " %s", relay->sinks[i].name);
     }
-    return refuse(command, why, error);
+    return cli_refuse(command, why, error);
 }
 
 static int check_topic(const char *command, const char *pattern, struct error *error)
@@ -48,7 +42,7 @@ static int check_topic(const char *command, const char *pattern, struct error *e
     char why[128];
 
     if (match_parse(&match, pattern, why, sizeof why) < 0)
-        return refuse(command, why, error);
+        return cli_refuse(command, why, error);
     match_free(&match);
     return 0;
 }
@@ -62,17 +56,17 @@ static int take_target(struct target *target, const char *command,
     int what = PAUSE_SINK;
 
     if (arguments->operand_count != 2)
-        return refuse(command, "give sink NAME, topic PATTERN or key KEY", error);
+        return cli_refuse(command, "give sink NAME, topic PATTERN or key KEY", error);
     while (what <= PAUSE_KEY_VALUE &&
            strcmp(pause_word((enum pause_what)what), arguments->operands[0]) != 0)
         what++;
     if (what > PAUSE_KEY_VALUE)
-        return refuse(command, "give sink NAME, topic PATTERN or key KEY", error);
+        return cli_refuse(command, "give sink NAME, topic PATTERN or key KEY", error);
     target->what = (enum pause_what)what;
     target->name = arguments->operands[1];
     problem = pause_name_problem(target->name);
     if (problem != NULL)
-        return refuse(command, problem, error);
+        return cli_refuse(command, problem, error);
     (void)snprintf(target->shown, sizeof target->shown, "%s \"%s\"", pause_word(target->what),
                    terminal_text(safe, sizeof safe, text_of(target->name), false));
     if (target->what == PAUSE_SINK)

@@ -35,22 +35,15 @@ static void hear_interrupts(void)
 static int check(const struct arguments *arguments, struct error *error)
 {
     bool filter = arguments->topic != NULL || arguments->since != NULL;
-    bool valid =
-        arguments->topic == NULL || text_is_utf8(arguments->topic, strlen(arguments->topic));
     const char *why = NULL;
 
-    for (int i = 0; i < arguments->operand_count; i++)
-        valid = valid && text_is_utf8(arguments->operands[i], strlen(arguments->operands[i]));
-    if (!valid)
+    if (!cli_is_utf8(arguments))
         why = "an argument is not UTF-8";
     else if (filter && arguments->operand_count > 0)
         why = "give ids, or --topic and --since, not both";
     else if (!filter && arguments->operand_count == 0)
         why = "give row ids or event_ids, or --topic or --since";
-    if (why == NULL)
-        return 0;
-    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "replay: %s", why);
-    return error_hint(error, "outbox-relay help replay");
+    return why == NULL ? 0 : cli_refuse("replay", why, error);
 }
 
 static void print_row(void *closure, const char *id, const char *sent_at, const char *topic)

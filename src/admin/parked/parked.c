@@ -124,17 +124,9 @@ static int step(struct walk *walk, struct admin *admin, struct error *error)
  * into a timestamp. */
 static int find_bounds(struct walk *walk, struct admin *admin, struct error *error)
 {
-    const char *since = walk->request->since;
-    int64_t ago_ms = since != NULL ? text_parse_duration_ms(since) : -1;
-    char ago[32];
-    const char *params[2] = {ago_ms >= 0 ? ago : NULL, ago_ms >= 0 ? NULL : since};
-    PGresult *result;
+    PGresult *result =
+        parked_query_since(admin, statement_parked_bounds, walk->request->since, error);
 
-    (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms);
-    result = parked_query(admin, statement_parked_bounds, 2, params, error);
-    if (result == NULL && since != NULL && error_is_sqlstate(error, "22"))
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                         "--since: not a duration or a timestamp: %s", since);
     if (result == NULL)
         return -1;
     (void)snprintf(walk->low, sizeof walk->low, "%s", PQgetvalue(result, 0, 0));

@@ -6,6 +6,7 @@
 #include "route/match.h"
 #include "sql/statements.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,22 @@ PGresult *parked_query(struct admin *admin, const char *statement, int param_cou
                            &(struct table_words){&admin->table, admin->options});
 
     return admin_query_sql(admin, sql, param_count, params, error);
+}
+
+PGresult *parked_query_since(struct admin *admin, const char *statement, const char *since,
+                             struct error *error)
+{
+    int64_t ago_ms = since != NULL ? text_parse_duration_ms(since) : -1;
+    char ago[32];
+    const char *params[2] = {ago_ms >= 0 ? ago : NULL, ago_ms >= 0 ? NULL : since};
+    PGresult *result;
+
+    (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms);
+    result = parked_query(admin, statement, 2, params, error);
+    if (result == NULL && since != NULL && error_is_sqlstate(error, "22"))
+        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                        "--since: not a duration or a timestamp: %s", since);
+    return result;
 }
 
 /* ---- the choice ---- */

@@ -41,6 +41,11 @@ char *parked_sql(const struct parked_statement *statement, const struct table_wo
 PGresult *parked_query(struct admin *admin, const char *statement, int param_count,
                        const char *const *params, struct error *error);
 
+/* Runs such a statement with a moment as its two parameters: a duration before now, or a timestamp;
+ * NULL: any time. */
+PGresult *parked_query_since(struct admin *admin, const char *statement, const char *since,
+                             struct error *error);
+
 /* Converts a topic filter to a PostgreSQL regular expression, which the caller frees. *regex is
  * NULL when the filter has no wildcard token and is a plain topic. 0, or -1: out of memory. */
 int parked_topic_regex(const char *topic, char **regex);

@@ -59,17 +59,9 @@ static int check_outbox(struct admin *admin, struct error *error)
 
 static int find_moments(struct replay *replay, struct error *error)
 {
-    const char *since = replay->request->since;
-    int64_t ago_ms = since != NULL ? text_parse_duration_ms(since) : -1;
-    char ago[32];
-    const char *params[2] = {ago_ms >= 0 ? ago : NULL, ago_ms >= 0 ? NULL : since};
-    PGresult *result;
+    PGresult *result =
+        parked_query_since(replay->admin, statement_replay_moments, replay->request->since, error);
 
-    (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms);
-    result = parked_query(replay->admin, statement_replay_moments, 2, params, error);
-    if (result == NULL && since != NULL && error_is_sqlstate(error, "22"))
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                         "--since: not a duration or a timestamp: %s", since);
     if (result == NULL)
         return -1;
     (void)snprintf(replay->since, sizeof replay->since, "%s", PQgetvalue(result, 0, 0));
