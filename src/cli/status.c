@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 
 #include "admin/status/status.h"
-#include "base/clock.h"
 #include "cli/status_text.h"
 #include "cli/terminal.h"
 
@@ -16,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #define WATCH_MS 2000
@@ -143,39 +141,41 @@ static enum exit_status judge(const struct look *look)
 /* ---- --watch ---- */
 
 static const char leave_screen[] = "\033[?25h\033[?1049l";
-static volatile sig_atomic_t has_screen;
+static const char *volatile stays; /* on the ordinary screen; NULL: there is no other one */
+static sigset_t ending;            /* the signals that end a watch */
 
-/* A database that hangs keeps nobody waiting. */
-static void leave_at_once(int signal)
+static void end(int signal)
 {
+    const char *text = stays;
+
     (void)signal;
-    if (has_screen)
+    if (text != NULL) {
         (void)!write(STDOUT_FILENO, leave_screen, sizeof leave_screen - 1);
+        (void)!write(STDOUT_FILENO, text, strlen(text));
+    }
     _exit(EXIT_DONE);
 }
 
-static sigset_t ending; /* the signals that end a watch */
-
-/* Readable when the watch is to end. Between two looks signals only make it so. */
-static int open_signals(void)
+/* They are held back but for the time in which a watch waits or asks. */
+static void hold_signals(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    const struct sigaction leave = {.sa_handler = leave_at_once};
+    const struct sigaction action = {.sa_handler = end};
 
     (void)sigemptyset(&ending);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         (void)sigaddset(&ending, signals[i]);
     (void)sigprocmask(SIG_BLOCK, &ending, NULL);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        (void)sigaction(signals[i], &leave, NULL);
-    return signalfd(-1, &ending, SFD_CLOEXEC);
+        (void)sigaction(signals[i], &action, NULL);
 }
 
-static int take_again(struct look *look, struct error *error)
+static int take_next(struct look *look, struct error *error)
 {
     int status;
 
     (void)sigprocmask(SIG_UNBLOCK, &ending, NULL);
+    (void)poll(NULL, 0, WATCH_MS);
     status = take(look, error);
     (void)sigprocmask(SIG_BLOCK, &ending, NULL);
     return status;
@@ -240,36 +240,32 @@ static char *render(const struct look *look, const struct error *problem)
     return fclose(out) == 0 ? text : NULL;
 }
 
-static void watch_terminal(struct look *look, int signals)
+static void watch_terminal(struct look *look)
 {
-    struct pollfd ended = {.fd = signals, .events = POLLIN};
     struct error error;
     char *text = render(look, NULL);
 
-    has_screen = 1;
     (void)printf("\033[?1049h\033[?25l");
     while (text != NULL && !ferror(stdout)) {
-        int64_t due_ms = clock_now_ms() + WATCH_MS;
+        int taken;
 
+        stays = text;
         draw(text, terminal_columns(), terminal_lines());
-        if (poll(&ended, 1, clock_left_ms(due_ms)) > 0)
-            break;
+        taken = take_next(look, &error);
         free(text);
-        text = render(look, take_again(look, &error) < 0 ? &error : NULL);
+        text = render(look, taken < 0 ? &error : NULL);
     }
-    (void)printf("%s%s", leave_screen, text != NULL ? text : "");
     free(text);
-    cli_flush();
+    (void)fputs(leave_screen, stdout);
 }
 
-static void watch_pipe(struct look *look, int signals)
+static void watch_pipe(struct look *look)
 {
-    struct pollfd ended = {.fd = signals, .events = POLLIN};
     struct error error;
 
     print(look);
-    while (poll(&ended, 1, WATCH_MS) == 0 && !ferror(stdout)) {
-        if (take_again(look, &error) == 0)
+    while (!ferror(stdout)) {
+        if (take_next(look, &error) == 0)
             print(look);
         else
             (void)cli_fail(&error);
@@ -278,14 +274,11 @@ static void watch_pipe(struct look *look, int signals)
 
 static void watch(struct look *look)
 {
-    int signals = open_signals();
-
+    hold_signals();
     if (terminal_columns() > 0 && !look->arguments->json)
-        watch_terminal(look, signals);
+        watch_terminal(look);
     else
-        watch_pipe(look, signals);
-    if (signals >= 0)
-        (void)close(signals);
+        watch_pipe(look);
 }
 
 enum exit_status cli_status(const struct arguments *arguments, struct config *config)
