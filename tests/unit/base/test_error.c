@@ -1,28 +1,7 @@
 #include "base/error.h"
 #include "test.h"
 
-#include <stdio.h>
 #include <string.h>
-
-TEST(setting_an_error_reads_as_a_failure)
-{
-    struct error error;
-
-    assert_int_equal(error_set(&error, ERROR_TRANSIENT, ERROR_BROKER, "x"), -1);
-    assert_int_equal(error_hint(&error, "y"), -1);
-    assert_int_equal(error_no_memory(&error), -1);
-}
-
-TEST(an_error_keeps_kind_origin_and_formatted_text)
-{
-    struct error error;
-
-    error_set(&error, ERROR_PERMANENT, ERROR_DATABASE, "table \"%s\": %d columns", "outbox", 9);
-    assert_int_equal(error.kind, ERROR_PERMANENT);
-    assert_int_equal(error.origin, ERROR_DATABASE);
-    assert_string_equal(error.text, "table \"outbox\": 9 columns");
-    assert_string_equal(error.hint, "");
-}
 
 TEST(a_new_error_forgets_the_hint_of_the_last)
 {
@@ -74,14 +53,4 @@ TEST(what_does_not_fit_an_error_is_cut)
     error_hint(&error, "%s", text);
     assert_int_equal(strlen(error.text), sizeof error.text - 1);
     assert_int_equal(strlen(error.hint), sizeof error.hint - 1);
-}
-
-TEST(without_memory_the_process_cannot_go_on)
-{
-    struct error error;
-
-    error_no_memory(&error);
-    assert_int_equal(error.kind, ERROR_FATAL);
-    assert_int_equal(error.origin, ERROR_SELF);
-    assert_string_equal(error.text, "out of memory");
 }

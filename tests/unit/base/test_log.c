@@ -125,27 +125,6 @@ static const char *member(const json_t *line, const char *name)
     return json_string_value(json_object_get(line, name));
 }
 
-TEST(a_text_line_is_logfmt)
-{
-    capture_begin();
-    log_warn("lane %d: %s", 3, "broker away");
-    assert_true(matches(capture_end(), "^time=" WHEN " level=warn msg=\"lane 3: broker away\"\n$"));
-}
-
-TEST(a_json_line_has_the_same_names)
-{
-    json_t *line;
-
-    log_configure(LOG_INFO, LOG_JSON);
-    capture_begin();
-    log_error("row %d: \"%s\"\n\x1b[31m", 7, "a\\b");
-    line = capture_json();
-    assert_true(matches(member(line, "time"), "^" WHEN "$"));
-    assert_string_equal(member(line, "level"), "error");
-    assert_string_equal(member(line, "msg"), "row 7: \"a\\b\"\n\x1b[31m");
-    json_decref(line);
-}
-
 /* All that a line can be about. */
 static const struct log_fields everything = {.lane = 7,
                                              .sink = "events",
@@ -256,28 +235,6 @@ TEST(lines_below_the_level_are_not_written)
         assert_int_equal(count_lines(capture_end()), level + 1);
         for (int other = LOG_ERROR; other <= LOG_DEBUG; other++)
             assert_int_equal(log_wants((enum log_level)other), other <= level);
-    }
-}
-
-TEST(a_line_holds_at_most_four_kib)
-{
-    static const char *const fillings[] = {"x", "\x01", "\xE2\x82\xAC", "\"", "\xFF"};
-    char message[8192];
-
-    for (size_t i = 0; i < sizeof fillings / sizeof fillings[0]; i++) {
-        message[0] = '\0';
-        while (strlen(message) + strlen(fillings[i]) < sizeof message)
-            memcpy(message + strlen(message), fillings[i], strlen(fillings[i]) + 1);
-        log_configure(LOG_INFO, LOG_TEXT);
-        capture_begin();
-        log_info("%s", message);
-        assert_int_equal(count_lines(capture_end()), 1);
-        assert_in_range(capture.len, LINE_BYTES_MAX / 2, LINE_BYTES_MAX);
-        log_configure(LOG_INFO, LOG_JSON);
-        capture_begin();
-        log_error("%s", message);
-        json_decref(capture_json());
-        assert_in_range(capture.len, LINE_BYTES_MAX / 2, LINE_BYTES_MAX);
     }
 }
 

@@ -2,7 +2,6 @@
 #include "unit/logged.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,18 +42,6 @@ TEST(the_same_text_is_written_once_a_minute)
     assert_int_equal(
         count_words(logged_text, "2999 more warnings of the database in the last 60 s"), 1);
     assert_int_equal(count_words(logged_text, "\n"), 3);
-}
-
-TEST(the_count_is_written_before_the_next_text)
-{
-    const char *counted;
-
-    for (int i = 0; i < 11; i++)
-        log_limit_line(limit, LOG_WARN, START_MS, "first");
-    log_limit_line(limit, LOG_WARN, START_MS + 2500, "second");
-    counted = strstr(logged(), "10 more warnings of the database in the last 3 s");
-    assert_non_null(counted);
-    assert_non_null(strstr(counted, "second"));
 }
 
 TEST(a_minute_takes_no_more_than_so_many_texts)
@@ -113,14 +100,6 @@ TEST(lines_written_elsewhere_are_taken_up_to_a_number_a_minute)
     assert_int_equal(count_words(logged(), "900 more warnings of the database"), 1);
 }
 
-TEST(lines_below_the_level_do_not_count)
-{
-    for (int i = 0; i < 5; i++)
-        log_limit_line(limit, LOG_DEBUG, START_MS, "text");
-    log_limit_flush(START_MS);
-    assert_string_equal(logged(), "");
-}
-
 static void *flood(void *argument)
 {
     for (int i = 0; i < LINES_A_THREAD; i++)
@@ -144,14 +123,4 @@ TEST(threads_lose_no_count)
     assert_int_equal(count_words(logged_text, "same"), 1);
     assert_int_equal(count_words(logged_text, "other"), 1);
     assert_int_equal(held, THREADS * LINES_A_THREAD - 2);
-}
-
-TEST(a_trouble_that_lasts_has_a_line_at_once_and_then_each_minute)
-{
-    int64_t logged_ms = 0;
-
-    assert_true(log_limit_is_due(&logged_ms, START_MS));
-    assert_false(log_limit_is_due(&logged_ms, START_MS + LOG_LIMIT_MS - 1));
-    assert_true(log_limit_is_due(&logged_ms, START_MS + LOG_LIMIT_MS));
-    assert_false(log_limit_is_due(&logged_ms, START_MS + LOG_LIMIT_MS + 1));
 }

@@ -57,16 +57,6 @@ TEST(a_message_arrives_at_a_path)
     (void)unlink(path);
 }
 
-TEST(a_message_arrives_at_an_abstract_name)
-{
-    char name[64];
-
-    (void)snprintf(name, sizeof name, "@supervisor-%d", (int)getpid());
-    listen_at(name);
-    supervisor_notify("WATCHDOG=1");
-    assert_string_equal(receive(), "WATCHDOG=1");
-}
-
 /* alarm(2) would end a call that blocked. */
 TEST(a_supervisor_that_does_not_read_blocks_nobody)
 {
@@ -79,16 +69,4 @@ TEST(a_supervisor_that_does_not_read_blocks_nobody)
         supervisor_notify("WATCHDOG=1");
     (void)alarm(0);
     assert_string_equal(receive(), "WATCHDOG=1");
-}
-
-TEST(without_a_supervisor_nothing_happens)
-{
-    static const char *const odd[] = {"", "nowhere", "/nonexistent/socket", "@nobody-listens"};
-
-    receiver = -1;
-    supervisor_notify("READY=1");
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        assert_int_equal(setenv("NOTIFY_SOCKET", odd[i], 1), 0);
-        supervisor_notify("READY=1");
-    }
 }

@@ -1,8 +1,6 @@
 #include "base/text.h"
 #include "test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,19 +40,6 @@ TEST(what_lies_beyond_the_last_code_point_is_not_utf8)
 
     for (uint32_t point = 0x110000; point <= 0x1FFFFF; point++)
         assert_int_equal(text_utf8_len(bytes, encode(bytes, point)), 0);
-}
-
-TEST(a_sequence_cut_short_is_not_utf8)
-{
-    static const uint32_t points[] = {0x80, 0x7FF, 0x800, 0xFFFD, 0x10000, 0x10FFFF};
-    char bytes[4];
-
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        size_t len = encode(bytes, points[i]);
-
-        for (size_t cut = 1; cut < len; cut++)
-            assert_int_equal(text_utf8_len(bytes, cut), 0);
-    }
 }
 
 TEST(a_sequence_with_a_broken_continuation_is_not_utf8)
@@ -101,17 +86,6 @@ TEST(overlong_forms_are_not_utf8)
     assert_int_equal(text_utf8_len("\xF0\x8F\xBF\xBF", 4), 0);
 }
 
-TEST(of_two_bytes_only_a_lead_and_a_continuation_are_one_character)
-{
-    for (unsigned first = 0; first <= 0xFF; first++)
-        for (unsigned second = 0; second <= 0xFF; second++) {
-            char bytes[] = {(char)first, (char)second};
-            bool pair = first >= 0xC2 && first <= 0xDF && second >= 0x80 && second <= 0xBF;
-
-            assert_int_equal(text_utf8_len(bytes, 2), first < 0x80 ? 1 : pair ? 2 : 0);
-        }
-}
-
 TEST(a_string_is_utf8_when_all_of_it_is)
 {
     assert_true(text_is_utf8("", 0));
@@ -124,25 +98,6 @@ TEST(a_string_is_utf8_when_all_of_it_is)
 }
 
 /* ---- text ---- */
-
-TEST(null_equals_null_and_nothing_else)
-{
-    struct text null = {NULL, 0};
-
-    assert_true(text_equal(null, null));
-    assert_false(text_equal(null, text_of("")));
-    assert_false(text_equal(text_of(""), null));
-    assert_true(text_equal(text_of(""), text_of("")));
-    assert_null(text_of(NULL).data);
-}
-
-TEST(equal_texts_have_the_same_bytes_beyond_a_nul_too)
-{
-    assert_true(text_equal((struct text){"a\0b", 3}, (struct text){"a\0b", 3}));
-    assert_false(text_equal((struct text){"a\0b", 3}, (struct text){"a\0c", 3}));
-    assert_false(text_equal(text_of("ab"), text_of("abc")));
-    assert_int_equal(text_of("abc").len, 3);
-}
 
 /* ---- how alike two names are ---- */
 
@@ -161,23 +116,6 @@ TEST(the_distance_is_the_least_number_of_edits)
         assert_int_equal(text_distance(cases[i].a, cases[i].b), cases[i].distance);
         assert_int_equal(text_distance(cases[i].b, cases[i].a), cases[i].distance);
     }
-}
-
-TEST(the_distance_counts_no_further_than_64_bytes)
-{
-    char a[200];
-    char b[200];
-
-    memset(a, 'a', sizeof a);
-    memset(b, 'a', sizeof b);
-    a[sizeof a - 1] = b[100] = '\0';
-    assert_int_equal(text_distance(a, b), 0);
-    assert_int_equal(text_distance(a, ""), 64);
-    b[63] = 'x';
-    assert_int_equal(text_distance(a, b), 1);
-    b[63] = 'a';
-    b[64] = 'x';
-    assert_int_equal(text_distance(a, b), 0);
 }
 
 /* ---- durations and sizes ---- */
@@ -258,56 +196,6 @@ TEST(a_size_is_a_whole_number_and_a_binary_unit_or_none)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (text_parse_size(sizes[i].string) != sizes[i].value)
             fail_msg("\"%s\"", sizes[i].string);
-}
-
-static const int64_t values[] = {
-    0,       1,       7,        999,       1000,      1001,      1023,       1024,
-    1500,    2048,    60000,    61000,     90000,     3600000,   3660000,    86400000,
-    1048576, 8388608, 10485761, 604800000, 864000000, 999999936, 1073741824, INT64_MAX,
-};
-
-/* No shorter text of a whole number and a unit may mean the same value. */
-static void assert_shortest(int64_t value, size_t len, const char *const units[],
-                            const int64_t factors[])
-{
-    char other[48];
-
-    for (int i = 0; units[i] != NULL; i++)
-        if (value % factors[i] == 0) {
-            (void)snprintf(other, sizeof other, "%" PRId64 "%s", value / factors[i], units[i]);
-            assert_true(strlen(other) >= len || value == 0);
-        }
-}
-
-TEST(a_formatted_duration_is_the_shortest_that_parses_back)
-{
-    static const char *const units[] = {"ms", "s", "m", "h", "d", NULL};
-    static const int64_t factors[] = {1, 1000, 60000, 3600000, 86400000};
-    char out[32];
-
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        assert_ptr_equal(text_format_duration(out, sizeof out, values[i]), out);
-        assert_int_equal(text_parse_duration_ms(out), values[i]);
-        assert_shortest(values[i], strlen(out), units, factors);
-    }
-    assert_string_equal(text_format_duration(out, sizeof out, 90000), "90s");
-    assert_string_equal(text_format_duration(out, sizeof out, 604800000), "7d");
-    assert_string_equal(text_format_duration(out, sizeof out, 0), "0");
-}
-
-TEST(a_formatted_size_is_the_shortest_that_parses_back)
-{
-    static const char *const units[] = {"", "KiB", "MiB", "GiB", NULL};
-    static const int64_t factors[] = {1, 1024, 1048576, 1073741824};
-    char out[32];
-
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        assert_ptr_equal(text_format_size(out, sizeof out, values[i]), out);
-        assert_int_equal(text_parse_size(out), values[i]);
-        assert_shortest(values[i], strlen(out), units, factors);
-    }
-    assert_string_equal(text_format_size(out, sizeof out, 8388608), "8MiB");
-    assert_string_equal(text_format_size(out, sizeof out, 1025), "1025");
 }
 
 TEST(a_text_is_cut_between_characters)

@@ -104,42 +104,6 @@ TEST(no_pair_of_bytes_reaches_the_terminal_as_a_control_character)
         }
 }
 
-/* Reads what text_escape wrote. Returns the length. */
-static size_t unescape(char *out, const char *escaped)
-{
-    size_t len = 0;
-    unsigned byte;
-
-    while (*escaped != '\0') {
-        if (*escaped != '\\') {
-            out[len++] = *escaped++;
-        } else if (escaped[1] == 'x') {
-            assert_int_equal(sscanf(escaped + 2, "%2x", &byte), 1);
-            out[len++] = (char)byte;
-            escaped += 4;
-        } else {
-            out[len++] = escaped[1] == 'n' ? '\n' : escaped[1];
-            escaped += 2;
-        }
-    }
-    return len;
-}
-
-TEST(no_byte_is_lost_by_escaping)
-{
-    char out[32];
-    char back[32];
-
-    for (unsigned first = 0; first <= 0xFF; first++)
-        for (unsigned second = 0; second <= 0xFF; second++) {
-            char bytes[] = {(char)first, (char)second};
-
-            text_escape(out, sizeof out, bytes, 2);
-            assert_int_equal(unescape(back, out), 2);
-            assert_memory_equal(back, bytes, 2);
-        }
-}
-
 /* What a JSON reader makes of the escaped bytes between quotes. The caller frees it. */
 static json_t *read_json(const char *escaped)
 {
@@ -150,21 +114,6 @@ static json_t *read_json(const char *escaped)
     value = json_loads(quoted, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     assert_non_null(value);
     return value;
-}
-
-TEST(a_json_reader_gets_ascii_and_utf8_back)
-{
-    char data[128 + 4];
-    char out[1024];
-    json_t *value;
-
-    for (int i = 0; i < 128; i++)
-        data[i] = (char)i;
-    memcpy(data + 128, "\xF0\x9F\x90\x98", 4);
-    value = read_json(text_escape_json(out, sizeof out, data, sizeof data));
-    assert_int_equal(json_string_length(value), sizeof data);
-    assert_memory_equal(json_string_value(value), data, sizeof data);
-    json_decref(value);
 }
 
 TEST(a_json_reader_accepts_any_two_bytes_escaped)
@@ -222,15 +171,4 @@ TEST(what_fits_is_kept_whole_and_the_rest_ends_in_three_dots)
         assert_cut_well(text_escape, cases[i].data, cases[i].len);
         assert_cut_well(text_escape_json, cases[i].data, cases[i].len);
     }
-}
-
-TEST(a_cut_never_splits_an_escape_or_a_character)
-{
-    char out[16];
-
-    assert_string_equal(text_escape(out, 8, "ab\x01zz", 5), "ab...");
-    assert_string_equal(text_escape(out, 10, "ab\x01zzzzz", 8), "ab\\x01...");
-    assert_string_equal(text_escape(out, 8, "ab\xE2\x82\xACzzzz", 9), "ab...");
-    assert_string_equal(text_escape(out, 9, "ab\xE2\x82\xACzzzz", 9), "ab\xE2\x82\xAC...");
-    assert_string_equal(text_escape_json(out, 10, "ab\x01zzzzz", 8), "ab...");
 }

@@ -129,18 +129,6 @@ TEST(a_large_payload_grows_the_buffer_and_a_reset_returns_it)
     free(payload);
 }
 
-TEST(dropping_bytes_keeps_the_rest)
-{
-    json_line_reset(&line, SIZE_MAX);
-    assert_int_equal(json_line_raw(&line, "abcdef", 6), 0);
-    json_line_drop(&line, 0);
-    json_line_drop(&line, 4);
-    assert_int_equal(line.len, 2);
-    assert_memory_equal(line.data, "ef", 2);
-    json_line_drop(&line, 2);
-    assert_int_equal(line.len, 0);
-}
-
 TEST(when_memory_is_short_the_lines_before_stay_whole)
 {
     json_line_reset(&line, SIZE_MAX);

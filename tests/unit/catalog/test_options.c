@@ -1,71 +1,7 @@
 #include "catalog/options.h"
 #include "test.h"
 
-#include <stdio.h>
 #include <string.h>
-
-static const char *const default_names[COLUMN_COUNT] = {
-    [COLUMN_ID] = "id",           [COLUMN_EVENT_ID] = "event_id",
-    [COLUMN_TOPIC] = "topic",     [COLUMN_KEY] = "key",
-    [COLUMN_TYPE] = "type",       [COLUMN_PAYLOAD] = "payload",
-    [COLUMN_HEADERS] = "headers", [COLUMN_CREATED_AT] = "created_at",
-    [COLUMN_SENT_AT] = "sent_at",
-};
-
-/* debezium.io, "Outbox Event Router", the basic outbox table; sent_at is ours. */
-static const char *const debezium_names[COLUMN_COUNT] = {
-    [COLUMN_ID] = "id",           [COLUMN_EVENT_ID] = "id",   [COLUMN_TOPIC] = "aggregatetype",
-    [COLUMN_KEY] = "aggregateid", [COLUMN_TYPE] = "type",     [COLUMN_PAYLOAD] = "payload",
-    [COLUMN_HEADERS] = NULL,      [COLUMN_CREATED_AT] = NULL, [COLUMN_SENT_AT] = "sent_at",
-};
-
-static void assert_columns(enum preset preset, const char *const want[COLUMN_COUNT])
-{
-    struct outbox_options options = {.preset = preset};
-
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        const char *name = outbox_column(&options, (enum column)i);
-
-        if (want[i] == NULL)
-            assert_null(name);
-        else
-            assert_string_equal(name, want[i]);
-    }
-}
-
-TEST(each_column_is_mapped_by_the_name_of_its_meaning)
-{
-    for (int i = 0; i < COLUMN_COUNT; i++)
-        assert_string_equal(column_name((enum column)i), default_names[i]);
-}
-
-TEST(the_default_preset_has_the_columns_of_our_own_table)
-{
-    assert_columns(PRESET_DEFAULT, default_names);
-}
-
-TEST(the_debezium_preset_has_the_columns_of_its_event_router)
-{
-    assert_columns(PRESET_DEBEZIUM, debezium_names);
-}
-
-TEST(a_mapped_column_wins_over_the_preset)
-{
-    static char mine[] = "mine";
-    static const enum preset presets[] = {PRESET_DEFAULT, PRESET_DEBEZIUM};
-
-    for (int p = 0; p < 2; p++)
-        for (int mapped = 0; mapped < COLUMN_COUNT; mapped++) {
-            const char *const *preset = p == 0 ? default_names : debezium_names;
-            struct outbox_options options = {.preset = presets[p]};
-            int other = (mapped + 1) % COLUMN_COUNT;
-
-            options.columns[mapped] = mine;
-            assert_string_equal(outbox_column(&options, (enum column)mapped), "mine");
-            if (preset[other] != NULL)
-                assert_string_equal(outbox_column(&options, (enum column)other), preset[other]);
-        }
-}
 
 /* ---- names ---- */
 
@@ -167,16 +103,4 @@ TEST(a_table_name_leaves_room_for_those_of_the_relays_own_tables)
         assert_non_null(outbox_table_name_problem(name_of(name, "", len)));
         assert_non_null(outbox_table_name_problem(name_of(name, "s.", len)));
     }
-}
-
-TEST(a_schema_name_has_at_most_63_bytes)
-{
-    char name[128];
-
-    name_of(name, "", 63);
-    memcpy(name + 63, ".t", 3);
-    assert_null(outbox_table_name_problem(name));
-    name_of(name, "", 64);
-    memcpy(name + 64, ".t", 3);
-    assert_non_null(outbox_table_name_problem(name));
 }

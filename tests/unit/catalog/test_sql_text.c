@@ -1,7 +1,7 @@
 #include "catalog/sql_text.h"
 #include "test.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 TEST(what_the_server_shows_of_an_index_is_what_was_written)
 {
@@ -72,4 +72,14 @@ TEST(the_slice_of_every_type_of_key_is_recognised)
     assert_slice_shown(
         "bytea", "((hashtext(COALESCE(encode(key, 'hex'::text), id::text)) & 2147483647) % 64)");
     assert_slice_shown("", "((hashtext(id::text) & 2147483647) % 64)");
+}
+
+TEST(an_array_quotes_each_element)
+{
+    const char *const words[] = {"1", "", "a\"b\\c", "{,}", "NULL", "'"};
+    char *array = sql_text_array(words, 6);
+
+    assert_non_null(array);
+    assert_string_equal(array, "{\"1\",\"\",\"a\\\"b\\\\c\",\"{,}\",\"NULL\",\"'\"}");
+    free(array);
 }

@@ -103,31 +103,6 @@ TEST(a_flood_of_problems_ends_in_a_count)
     free(text);
 }
 
-TEST(the_name_of_the_file_is_escaped)
-{
-    struct config config;
-    struct config_problems problems;
-
-    assert_int_equal(config_parse(&config, "a\nb", "x", 1, &problems), -1);
-    assert_string_equal(problems.lines[0], "a\\nb:1:2: in key-value pair: encountered end-of-file");
-    config_free(&config);
-    config_problems_free(&problems);
-}
-
-TEST(the_default_order_is_by_key)
-{
-    static const struct refusal refusals[] = {
-        {"[sink.out]\ntype = \"stdout\"\n[outbox]\norder = \"kye\"",
-         "relay.toml:4:1: order = \"kye\": must be \"key\" or \"none\""},
-    };
-    struct parsed *parsed = parse_accepted("[sink.out]\ntype = \"stdout\"");
-
-    assert_int_equal(parsed->config.relay.outbox.order, ORDER_KEY);
-    assert_int_equal(parsed->config.relay.outbox.slices, 64);
-    free_parsed(parsed);
-    assert_each_refused(REFUSALS(refusals));
-}
-
 TEST(table_and_columns_must_be_names)
 {
     static const struct refusal refusals[] = {
@@ -225,15 +200,5 @@ TEST(fields_that_follow_from_other_sections_are_set)
     assert_string_equal(relay->sinks[0].name, "a");
     assert_true(match_topic(&relay->sinks[0].allowed[0], text_of("x.1")));
     assert_true(match_topic(&relay->sinks[0].allowed[1], text_of("y")));
-    free_parsed(parsed);
-}
-
-TEST(an_empty_file_says_what_is_needed)
-{
-    struct parsed *parsed = parse_text("");
-
-    assert_int_equal(parsed->problems.count, 1);
-    assert_true(has_line(parsed, "relay.toml:1:1: there is no sink; add [sink.NAME] with a type: "
-                                 "\"kafka\", \"nats\", \"stdout\""));
     free_parsed(parsed);
 }

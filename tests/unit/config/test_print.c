@@ -56,16 +56,6 @@ TEST(secrets_are_masked)
     free_parsed(parsed);
 }
 
-TEST(only_the_keys_of_a_sinks_type_are_printed)
-{
-    struct parsed *parsed = parse_accepted(MINIMAL);
-    char *text = printed(&parsed->config);
-
-    assert_non_null(strstr(text, "[sink.out]\ntype = \"stdout\"\n\n"));
-    free(text);
-    free_parsed(parsed);
-}
-
 TEST(the_columns_that_a_preset_fills_in_are_shown)
 {
     struct parsed *parsed =
@@ -87,55 +77,4 @@ TEST(a_refused_configuration_can_be_printed_too)
 
     free(printed(&parsed->config));
     free_parsed(parsed);
-}
-
-static char *reference(void)
-{
-    char *text = NULL;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
-
-    assert_non_null(out);
-    config_print_reference(out);
-    assert_int_equal(fclose(out), 0);
-    return text;
-}
-
-TEST(the_reference_has_every_section_and_key)
-{
-    char *text = reference();
-    const char *at = text;
-
-    for (size_t i = 0; i < key_count; i++) {
-        char wanted[64];
-
-        if (i == 0 || keys[i].section != keys[i - 1].section) {
-            (void)snprintf(wanted, sizeof wanted, "### `[%s]`\n", section_title(keys[i].section));
-            at = strstr(at, wanted);
-            assert_non_null(at);
-        }
-        (void)snprintf(wanted, sizeof wanted, "\n| `%s` | ", keys[i].name);
-        at = strstr(at, wanted);
-        assert_non_null(at);
-    }
-    free(text);
-}
-
-TEST(the_rows_of_a_table_of_the_reference_have_as_many_cells_as_its_head)
-{
-    char *text = reference();
-    char *rest = text;
-    char *line;
-    int head = 0; /* bars of the table's first line; 0: outside a table */
-
-    while ((line = strsep(&rest, "\n")) != NULL) {
-        int bars = 0;
-
-        for (const char *c = line; *c != '\0'; c++)
-            bars += *c == '|';
-        if (head == 0 || bars == 0)
-            head = bars;
-        assert_int_equal(bars, head);
-    }
-    free(text);
 }

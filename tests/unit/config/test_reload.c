@@ -55,21 +55,6 @@ static int tear_down(void **state)
 
 FIXTURE(NULL, tear_down)
 
-TEST(only_numbers_are_taken_over_by_a_running_relay)
-{
-    int count = 0;
-
-    for (size_t i = 0; i < key_count; i++) {
-        if ((keys[i].flags & KEY_RELOAD) == 0)
-            continue;
-        assert_true(keys[i].type != KEY_STRING && keys[i].type != KEY_LIST);
-        assert_true(keys[i].section != SECTION_SINK && keys[i].section != SECTION_ROUTE);
-        count++;
-    }
-    assert_true(count > 0);
-    read_config(&before, BEFORE);
-}
-
 TEST(the_same_text_changes_nothing)
 {
     assert_string_equal(reload(BEFORE), "");

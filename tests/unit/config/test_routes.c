@@ -71,15 +71,6 @@ TEST(a_route_says_what_is_wrong_with_it)
     assert_each_refused(REFUSALS(refusals));
 }
 
-TEST(all_parts_of_a_route_are_checked)
-{
-    struct parsed *parsed =
-        parse_text(TWO "[[route]]\nmatch = \"a..b\"\nsink = \"x\"\ntopic = \"{\"\nkey = \"}\"\n");
-
-    assert_int_equal(parsed->problems.count, 4);
-    free_parsed(parsed);
-}
-
 TEST(a_topic_without_placeholders_is_checked_at_once)
 {
     static const struct refusal refusals[] = {

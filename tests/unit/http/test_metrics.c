@@ -64,7 +64,7 @@ static void assert_line(const char *line)
 
 TEST(a_histogram_is_cumulative_and_ends_with_its_count)
 {
-    lane_report_time(&lane, REPORT_CLAIM, 400);      /* microseconds */
+    lane_report_time(&lane, REPORT_CLAIM, 500);      /* microseconds: at its bound */
     lane_report_time(&lane, REPORT_CLAIM, 600);      /* the next bucket */
     lane_report_time(&lane, REPORT_CLAIM, 60000000); /* above all bounds */
     expose();
@@ -74,7 +74,7 @@ TEST(a_histogram_is_cumulative_and_ends_with_its_count)
     assert_line("outbox_relay_claim_duration_seconds_bucket{le=\"0.001\"} 2");
     assert_line("outbox_relay_claim_duration_seconds_bucket{le=\"30\"} 2");
     assert_line("outbox_relay_claim_duration_seconds_bucket{le=\"+Inf\"} 3");
-    assert_line("outbox_relay_claim_duration_seconds_sum 60.001");
+    assert_line("outbox_relay_claim_duration_seconds_sum 60.0011");
     assert_line("outbox_relay_claim_duration_seconds_count 3");
 }
 
@@ -121,20 +121,4 @@ TEST(a_count_that_stopped_is_a_bound)
     expose();
     assert_line("outbox_relay_backlog_rows 10000");
     assert_line("outbox_relay_backlog_is_bound 1");
-}
-
-TEST(a_sink_is_up_or_not)
-{
-    struct error error;
-
-    expose();
-    assert_line("outbox_relay_sink_up{sink=\"bus\"} 0");
-    lane_report_up(&lane, 0);
-    expose();
-    assert_line("outbox_relay_sink_up{sink=\"bus\"} 1");
-    (void)error_set(&error, ERROR_TRANSIENT, ERROR_BROKER, "refused");
-    lane_report_away(&lane, 0, &error);
-    expose();
-    assert_line("outbox_relay_sink_up{sink=\"bus\"} 0");
-    assert_line("outbox_relay_sink_connects_total{sink=\"bus\"} 1");
 }

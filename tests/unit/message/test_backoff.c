@@ -1,22 +1,7 @@
 #include "message/outcome.h"
 #include "unit/seed.h"
 
-#include <limits.h>
 #include <stdlib.h>
-
-TEST(the_delay_doubles_at_each_further_attempt)
-{
-    for (int attempt = 1; attempt <= 9; attempt++)
-        assert_int_equal(backoff_ms(1000, 300000, attempt, UINT32_MAX), 1000 << (attempt - 1));
-}
-
-TEST(the_delay_is_capped)
-{
-    static const int attempts[] = {10, 11, 12, 63, 64, 65, 1000, 1000000, INT_MAX};
-
-    for (size_t i = 0; i < sizeof attempts / sizeof attempts[0]; i++)
-        assert_int_equal(backoff_ms(1000, 300000, attempts[i], UINT32_MAX), 300000);
-}
 
 TEST(jitter_takes_up_to_half)
 {
@@ -24,16 +9,6 @@ TEST(jitter_takes_up_to_half)
     assert_int_equal(backoff_ms(1000, 300000, 1, UINT32_MAX), 1000);
     assert_in_range(backoff_ms(1000, 300000, 1, UINT32_MAX / 2), 749, 751);
     assert_in_range(backoff_ms(1000, 300000, 1, UINT32_MAX / 4), 624, 626);
-}
-
-TEST(the_delay_is_never_less_than_a_millisecond)
-{
-    for (int attempt = 1; attempt < 5; attempt++) {
-        assert_int_equal(backoff_ms(1, 1, attempt, 0), 1);
-        assert_int_equal(backoff_ms(1, 1, attempt, UINT32_MAX), 1);
-        assert_int_equal(backoff_ms(0, 0, attempt, 0), 1);
-        assert_true(backoff_ms(1, 2, attempt, 0) >= 1);
-    }
 }
 
 TEST(the_longest_delays_do_not_overflow)

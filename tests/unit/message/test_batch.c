@@ -3,7 +3,6 @@
 #include "unit/seed.h"
 
 #include <stdalign.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,89 +32,7 @@ TEST(a_batch_holds_its_capacity_and_no_more)
     assert_int_equal(batch.count, CAPACITY);
 }
 
-static void assert_blank(const struct message *message)
-{
-    static const struct message blank;
-
-    assert_memory_equal(message->row, blank.row, sizeof blank.row);
-    assert_null(message->id.data);
-    assert_null(message->event_id.data);
-    assert_null(message->topic.data);
-    assert_null(message->key.data);
-    assert_null(message->type.data);
-    assert_null(message->payload.data);
-    assert_int_equal(message->payload.len, 0);
-    assert_false(message->payload_is_json);
-    assert_null(message->created_at.data);
-    assert_int_equal(message->attempts, 0);
-    assert_null(message->headers);
-    assert_int_equal(message->header_count, 0);
-    assert_int_equal(message->sink, -1);
-    assert_null(message->destination.data);
-    assert_null(message->route_key.data);
-    assert_int_equal(message->verdict, VERDICT_PENDING);
-    assert_null(message->reason);
-    assert_int_equal(message->outcome, OUTCOME_UNSENT);
-    assert_int_equal(message->retry_ms, 0);
-}
-
-TEST(a_new_message_is_zeroed_and_has_no_sink)
-{
-    assert_blank(batch_add(&batch));
-}
-
-TEST(a_message_of_an_earlier_cycle_leaves_nothing_behind)
-{
-    memset(batch_add(&batch), 0x55, sizeof(struct message));
-    batch_reset(&batch);
-    assert_int_equal(batch.count, 0);
-    assert_blank(batch_add(&batch));
-}
-
-TEST(a_reset_forgets_the_outcome_of_the_cycle)
-{
-    batch.parked = true;
-    batch.has_more = true;
-    batch_reset(&batch);
-    assert_false(batch.parked);
-    assert_false(batch.has_more);
-    assert_int_equal(batch.capacity, CAPACITY);
-}
-
 /* ---- rows ---- */
-
-static int released;
-
-static void count_release(void *rows)
-{
-    assert_ptr_equal(rows, &released);
-    released++;
-}
-
-TEST(the_claimed_rows_are_released_once_by_a_reset)
-{
-    released = 0;
-    batch.release_rows = count_release;
-    batch_reset(&batch);
-    batch.rows = &released;
-    batch_reset(&batch);
-    assert_int_equal(released, 1);
-    assert_null(batch.rows);
-    batch_reset(&batch);
-    assert_int_equal(released, 1);
-}
-
-TEST(the_claimed_rows_are_released_when_the_batch_is_freed)
-{
-    struct batch other;
-
-    released = 0;
-    assert_int_equal(batch_init(&other, 1), 0);
-    other.release_rows = count_release;
-    other.rows = &released;
-    batch_free(&other);
-    assert_int_equal(released, 1);
-}
 
 /* ---- memory ---- */
 
@@ -152,18 +69,6 @@ TEST(allocated_bytes_are_aligned_and_nobody_elses)
     }
 }
 
-TEST(sizes_around_those_of_chunks_are_served)
-{
-    for (size_t size = 65536 - 40; size <= 65536 + 40; size++) {
-        void *bytes = batch_alloc(&batch, size);
-
-        assert_non_null(bytes);
-        memset(bytes, 0xAA, size);
-        if (size % 8 == 0)
-            batch_reset(&batch);
-    }
-}
-
 /* Bytes that malloc has handed out; 0 where nobody can tell. */
 static size_t bytes_in_use(void)
 {
@@ -191,48 +96,7 @@ TEST(after_warm_up_nothing_is_allocated)
     }
 }
 
-TEST(a_copy_is_terminated_and_keeps_nul_bytes)
-{
-    char data[] = {'a', '\0', 'b', 'x'};
-    struct text copy = batch_copy(&batch, data, 3);
-
-    memset(data, '#', sizeof data);
-    assert_int_equal(copy.len, 3);
-    assert_memory_equal(copy.data, "a\0b", 4);
-}
-
-TEST(a_copy_of_nothing_is_empty_and_not_null)
-{
-    struct text copy = batch_copy(&batch, "", 0);
-
-    assert_non_null(copy.data);
-    assert_int_equal(copy.len, 0);
-    assert_int_equal(copy.data[0], '\0');
-}
-
 /* ---- refusing ---- */
-
-TEST(a_refused_message_has_its_verdict_and_formatted_reason)
-{
-    struct message *message = batch_add(&batch);
-
-    batch_refuse(&batch, message, VERDICT_REJECTED, "payload %d > %s", 1048589, "1000000");
-    assert_int_equal(message->verdict, VERDICT_REJECTED);
-    assert_string_equal(message->reason, "payload 1048589 > 1000000");
-}
-
-TEST(each_refused_message_keeps_its_own_reason)
-{
-    struct message *first = batch_add(&batch);
-    struct message *second = batch_add(&batch);
-
-    batch_refuse(&batch, first, VERDICT_RETRY, "first");
-    batch_refuse(&batch, second, VERDICT_WAIT, "second");
-    assert_string_equal(first->reason, "first");
-    assert_string_equal(second->reason, "second");
-    assert_int_equal(first->verdict, VERDICT_RETRY);
-    assert_int_equal(second->verdict, VERDICT_WAIT);
-}
 
 TEST(a_long_reason_is_cut_not_overrun)
 {

@@ -46,15 +46,6 @@ TEST(a_message_follows_the_last_one_of_its_key)
     assert_int_equal(batch.last_wave, 2);
 }
 
-TEST(without_a_key_there_is_no_order)
-{
-    for (int i = 0; i < 3; i++)
-        add(SINK, NULL);
-    link_all(NONE_KEPT);
-    assert_links((const int[]){-1, -1, -1}, (const int[]){0, 0, 0});
-    assert_int_equal(batch.last_wave, 0);
-}
-
 TEST(an_empty_key_is_a_key)
 {
     add(SINK, "");
@@ -134,12 +125,6 @@ TEST(many_keys_find_their_own)
     assert_int_equal(batch.last_wave, TIMES - 1);
 }
 
-TEST(an_empty_batch_has_one_wave)
-{
-    link_all(NONE_KEPT);
-    assert_int_equal(batch.last_wave, 0);
-}
-
 TEST(a_batch_that_comes_again_is_linked_anew)
 {
     for (int i = 0; i < 3; i++)
@@ -195,14 +180,4 @@ TEST(a_blocked_message_is_never_due)
     assert_false(order_is_in_wave(&batch, message, SINK));
     assert_false(order_is_due(&batch, message, SINK));
     assert_true(order_is_held(&batch, message));
-}
-
-TEST(without_links_every_message_is_due_at_once)
-{
-    add(SINK, "a");
-    add(SINK, "a");
-    for (int i = 0; i < batch.count; i++) {
-        assert_true(order_is_due(&batch, &batch.messages[i], SINK));
-        assert_false(order_is_held(&batch, &batch.messages[i]));
-    }
 }

@@ -17,24 +17,6 @@ static struct message *add(enum verdict verdict, int attempts)
     return message;
 }
 
-TEST(an_acknowledged_message_is_sent)
-{
-    struct message *message = add(VERDICT_SENT, 2);
-
-    outcome_decide(&batch, &options, 1);
-    assert_int_equal(message->outcome, OUTCOME_SENT);
-    assert_int_equal(message->attempts, 2);
-}
-
-TEST(a_message_without_an_answer_stays_and_costs_no_attempt)
-{
-    struct message *message = add(VERDICT_PENDING, 2);
-
-    outcome_decide(&batch, &options, 1);
-    assert_int_equal(message->outcome, OUTCOME_UNSENT);
-    assert_int_equal(message->attempts, 2);
-}
-
 TEST(a_failed_message_is_parked_until_its_tries_are_spent)
 {
     struct message *first = add(VERDICT_RETRY, 0);
@@ -48,23 +30,6 @@ TEST(a_failed_message_is_parked_until_its_tries_are_spent)
     assert_int_equal(second->attempts, 2);
     assert_int_equal(last->outcome, OUTCOME_DEAD);
     assert_int_equal(last->attempts, 3);
-}
-
-TEST(with_one_attempt_the_first_failure_is_the_end)
-{
-    const struct retry_options once = {.max_attempts = 1, .backoff_ms = 1, .backoff_max_ms = 1};
-    struct message *message = add(VERDICT_RETRY, 0);
-
-    outcome_decide(&batch, &once, 1);
-    assert_int_equal(message->outcome, OUTCOME_DEAD);
-}
-
-TEST(more_attempts_than_allowed_are_dead_too)
-{
-    struct message *message = add(VERDICT_RETRY, 50);
-
-    outcome_decide(&batch, &options, 1);
-    assert_int_equal(message->outcome, OUTCOME_DEAD);
 }
 
 TEST(waiting_costs_no_attempt_however_often)

@@ -2,7 +2,6 @@
 #include "unit/seed.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- uuids ---- */
@@ -13,25 +12,6 @@ TEST(a_uuid_is_written_as_postgresql_does)
 
     row_uuid(text, "\x01\x23\x45\x67\x89\xab\xcd\xef\xfe\xdc\xba\x98\x76\x54\x32\x10");
     assert_string_equal(text, "01234567-89ab-cdef-fedc-ba9876543210");
-}
-
-TEST(each_byte_of_a_uuid_is_two_digits)
-{
-    static const int places[] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
-    char text[ROW_UUID_BYTES];
-    char wire[16];
-    char digits[3];
-
-    for (int value = 0; value < 256; value++) {
-        for (int i = 0; i < 16; i++)
-            wire[i] = (char)(value + i * 17);
-        row_uuid(text, wire);
-        assert_int_equal(strlen(text), ROW_UUID_BYTES - 1);
-        for (int i = 0; i < 16; i++) {
-            (void)snprintf(digits, sizeof digits, "%02x", (unsigned char)wire[i]);
-            assert_memory_equal(text + places[i], digits, 2);
-        }
-    }
 }
 
 /* ---- times ---- */
@@ -114,35 +94,4 @@ TEST(the_first_and_last_day_of_every_month_are_right)
             assert_string_equal(out, want);
         }
     assert_int_equal(row_time(out, day * DAY), 0);
-}
-
-TEST(the_time_of_day_is_right_at_every_second)
-{
-    char want[64];
-    char out[ROW_TIME_BYTES];
-
-    for (int second = 0; second < 86400; second += 7) {
-        (void)snprintf(want, sizeof want, "1999-12-31T%02d:%02d:%02d.000123Z", second / 3600,
-                       second / 60 % 60, second % 60);
-        assert_int_equal(row_time(out, -DAY + second * SECOND + 123), 27);
-        assert_string_equal(out, want);
-    }
-}
-
-TEST(times_sort_as_text_as_they_do_as_numbers)
-{
-    char first[ROW_TIME_BYTES];
-    char second[ROW_TIME_BYTES];
-
-    (void)seed_random();
-    for (int i = 0; i < 20000; i++) {
-        int64_t a = YEAR_0 + ((int64_t)rand() << 31 | rand()) % (YEAR_10000 - YEAR_0);
-        int64_t b = a + 1 + rand() % (1 << rand() % 30);
-
-        assert_int_equal(row_time(first, a), 27);
-        if (b < YEAR_10000) {
-            assert_int_equal(row_time(second, b), 27);
-            assert_true(strcmp(first, second) < 0);
-        }
-    }
 }

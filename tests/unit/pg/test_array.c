@@ -2,7 +2,6 @@
 #include "test.h"
 #include "unit/seed.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,60 +27,6 @@ static void assert_bytes(const char *want, size_t len)
 }
 
 #define ASSERT_BYTES(literal) assert_bytes(literal, sizeof literal - 1)
-
-/* One dimension, no NULLs, the element type, then how many and the lower bound. */
-#define HEADER(oid, count)                                                                         \
-    "\0\0\0\1"                                                                                     \
-    "\0\0\0\0"                                                                                     \
-    "\0\0\0" oid "\0\0\0" count "\0\0\0\1"
-
-TEST(an_array_of_int4_is_big_endian)
-{
-    array_begin(&array, memory, ARRAY_INT4, 5, 5 * 4);
-    array_add_int4(&array, 1);
-    array_add_int4(&array, -2);
-    array_add_int4(&array, 0x12345678);
-    array_add_int4(&array, INT32_MIN);
-    array_add_int4(&array, INT32_MAX);
-    ASSERT_BYTES(HEADER("\x17", "\5") "\0\0\0\4\0\0\0\1"
-                                      "\0\0\0\4\xff\xff\xff\xfe"
-                                      "\0\0\0\4\x12\x34\x56\x78"
-                                      "\0\0\0\4\x80\0\0\0"
-                                      "\0\0\0\4\x7f\xff\xff\xff");
-}
-
-TEST(an_array_of_int8_is_big_endian)
-{
-    array_begin(&array, memory, ARRAY_INT8, 4, 4 * 8);
-    array_add_int8(&array, -1);
-    array_add_int8(&array, 0x0102030405060708);
-    array_add_int8(&array, INT64_MIN);
-    array_add_int8(&array, INT64_MAX);
-    ASSERT_BYTES(HEADER("\x14", "\4") "\0\0\0\x8\xff\xff\xff\xff\xff\xff\xff\xff"
-                                      "\0\0\0\x8\1\2\3\4\5\6\7\x8"
-                                      "\0\0\0\x8\x80\0\0\0\0\0\0\0"
-                                      "\0\0\0\x8\x7f\xff\xff\xff\xff\xff\xff\xff");
-}
-
-TEST(an_array_of_text_holds_each_length_and_no_terminator)
-{
-    array_begin(&array, memory, ARRAY_TEXT, 3, 7);
-    array_add(&array, "ab", 2);
-    array_add(&array, "", 0);
-    array_add(&array, "\xC3\xBC\0xy", 5);
-    ASSERT_BYTES(HEADER("\x19", "\3") "\0\0\0\2ab"
-                                      "\0\0\0\0"
-                                      "\0\0\0\5\xC3\xBC\0xy");
-}
-
-TEST(an_array_of_tids_takes_the_six_bytes_as_they_came)
-{
-    static const unsigned char row[6] = {0, 1, 2, 3, 0, 9};
-
-    array_begin(&array, memory, ARRAY_TID, 1, 6);
-    array_add(&array, row, sizeof row);
-    ASSERT_BYTES(HEADER("\x1b", "\1") "\0\0\0\6\0\1\2\3\0\x9");
-}
 
 /* array_recv reads no dimension when there is none; bytes left over are an error. */
 TEST(an_empty_array_has_no_dimension)

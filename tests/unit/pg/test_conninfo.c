@@ -183,17 +183,3 @@ TEST(a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated)
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         assert_int_equal(conninfo_check(good[i], problem), 0);
 }
-
-TEST(a_long_list_of_hosts_is_parsed_to_its_end)
-{
-    char *text = calloc(9001, 1);
-    char problem[CONNINFO_PROBLEM_BYTES];
-
-    assert_non_null(text);
-    memcpy(text, "postgresql://", 13);
-    for (size_t i = 13; i < 9000; i += 2)
-        memcpy(text + i, "h,", 2);
-    text[9000] = '\0';
-    assert_int_equal(conninfo_check(text, problem), 0);
-    free(text);
-}

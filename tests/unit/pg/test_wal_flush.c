@@ -89,12 +89,6 @@ static struct error lost(void)
     return error;
 }
 
-TEST(without_a_lane_that_waits_nothing_is_wanted)
-{
-    assert_int_equal(wal_flush_wanted(flush), 0);
-    assert_false(is_told());
-}
-
 TEST(one_flush_serves_all_lanes_that_wait)
 {
     int64_t began_ms = clock_now_ms();
@@ -142,20 +136,6 @@ TEST(a_flush_that_fails_fails_those_before_it_and_not_those_after)
     assert_int_equal(wal_flush_wanted(flush), number + 2);
     wal_flush_done(flush, number + 2, &here, NULL);
     end_waits(2, 2, 0);
-}
-
-TEST(a_flush_that_failed_before_is_forgotten_by_the_next)
-{
-    struct error error = lost();
-
-    for (int i = 0; i < 4; i++) {
-        bool fails = i % 2 == 0;
-
-        begin_waits(i, 1);
-        wal_flush_done(flush, wal_flush_wanted(flush), &here, fails ? &error : NULL);
-        end_waits(i, 1, fails ? -1 : 0);
-        assert_int_equal(wal_flush_wanted(flush), 0);
-    }
 }
 
 /* An old primary that still answers has flushed nothing of what this lane saw. */

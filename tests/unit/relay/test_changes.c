@@ -259,33 +259,3 @@ TEST(the_line_of_figures_has_rate_and_means)
     assert_int_equal(count_words(logged_text, "msg=\"sent 6000 in all (0/s), parked 2, dead 1\""),
                      1);
 }
-
-TEST(what_the_process_does_fits_a_line)
-{
-    char text[200];
-
-    changes_describe(&changes, &report, text, sizeof text);
-    assert_string_equal(text, "starting, sent 0");
-    report.counts[1][REPORT_SENT] = 7;
-    pass(1);
-    enter(&report.peers[0], PEER_AWAY, "timed out");
-    pass(9);
-    changes_describe(&changes, &report, text, sizeof text);
-    assert_string_equal(text, "relaying, sent 7; sink events has been away for 9 s");
-    (void)logged();
-}
-
-TEST(a_server_that_is_waited_for_is_known)
-{
-    assert_true(changes_are_known(&report));
-    report.peers[REPORT_DATABASE].state = PEER_UNKNOWN;
-    assert_false(changes_are_known(&report));
-    report.peers[REPORT_DATABASE].state = PEER_AWAY;
-    assert_true(changes_are_known(&report));
-    report.peers[REPORT_DATABASE].state = PEER_UP;
-    report.peers[0].state = PEER_UNKNOWN;
-    assert_true(changes_are_known(&report));
-    report.peers[1].state = PEER_UNKNOWN;
-    assert_false(changes_are_known(&report));
-    (void)logged();
-}

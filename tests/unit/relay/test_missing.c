@@ -117,15 +117,6 @@ TEST(a_partition_is_named_and_ends_alone)
     assert_int_equal(missing.count, 0);
 }
 
-TEST(each_reason_gets_its_own_remedy)
-{
-    struct message message = message_to(1, "a.b");
-
-    message.reason = "stream \"S\" has no subject that matches \"a.b\"";
-    missing_note(&missing, &message, START_MS);
-    assert_non_null(strstr(logged(), "hint=\"have the stream take this subject: "));
-}
-
 TEST(what_nobody_tries_any_more_is_forgotten)
 {
     note("shop.order", START_MS);

@@ -47,15 +47,6 @@ static const struct peer_report *read_sink(int sink)
     return &snapshot.peers[sink];
 }
 
-TEST(a_sink_that_no_lane_has_reached_yet_is_neither_up_nor_away)
-{
-    assert_int_equal(read_sink(0)->state, PEER_UNKNOWN);
-    assert_int_equal(snapshot.peers[REPORT_DATABASE].state, PEER_UNKNOWN);
-    assert_string_equal(snapshot.peers[1].name, "bus");
-    assert_string_equal(snapshot.peers[1].type, "nats");
-    assert_true(read_sink(0)->error_for_ms < 0);
-}
-
 TEST(a_sink_is_away_when_one_lane_cannot_use_it)
 {
     lane_report_up(&lanes[0], 0);

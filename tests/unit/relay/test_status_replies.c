@@ -53,38 +53,6 @@ static const json_t *sink(const json_t *object, size_t number)
     return json_array_get(json_object_get(object, "sinks"), number);
 }
 
-TEST(a_process_says_what_it_sent_and_which_sinks_it_can_use)
-{
-    struct error error;
-    json_t *object;
-
-    add_lanes(2);
-    lanes[0].counts[0][REPORT_SENT] = 5000000000;
-    lanes[1].counts[1][REPORT_PARKED_PAUSED] = 1;
-    lanes[1].counts[REPORT_NO_SINK][REPORT_PARKED_BEHIND] = 1;
-    lanes[1].counts[REPORT_NO_SINK][REPORT_DEAD_REJECTED] = 3;
-    (void)error_set(&error, ERROR_TRANSIENT, ERROR_BROKER, "refused");
-    lane_report_away(&lanes[0], 0, &error);
-    lane_report_up(&lanes[0], 1);
-    lane_report_up(&lanes[0], 2);
-    lanes[0].peers[2].keeps_nothing = true;
-    report.unsent_from = 9007199254740993;
-    object = answer();
-    assert_int_equal(json_integer_value(json_object_get(object, "table")), 4000000000U);
-    assert_int_equal(json_integer_value(json_object_get(object, "sent")), 5000000000);
-    assert_int_equal(json_integer_value(json_object_get(object, "parked")), 2);
-    assert_int_equal(json_integer_value(json_object_get(object, "dead")), 3);
-    assert_int_equal(json_integer_value(json_object_get(object, "unsent_from")), 9007199254740993);
-    assert_string_equal(json_string_value(json_object_get(sink(object, 0), "state")), "away");
-    assert_string_equal(json_string_value(json_object_get(sink(object, 0), "error")), "refused");
-    assert_string_equal(json_string_value(json_object_get(sink(object, 1), "state")), "up");
-    assert_string_equal(json_string_value(json_object_get(sink(object, 1), "error")), "");
-    assert_non_null(strstr(json_string_value(json_object_get(sink(object, 2), "error")), "none"));
-    assert_string_equal(json_string_value(json_object_get(sink(object, 3), "state")), "unknown");
-    assert_int_equal(json_array_size(json_object_get(object, "lanes")), 2);
-    json_decref(object);
-}
-
 /* `status` counts the rows of the whole table. */
 TEST(a_process_that_relays_a_part_of_the_rows_knows_no_lowest_one)
 {

@@ -27,25 +27,6 @@ static void assert_matches(const struct match_case *cases, size_t count)
 
 #define ASSERT_MATCHES(cases) assert_matches(cases, sizeof cases / sizeof cases[0])
 
-TEST(a_literal_pattern_matches_itself_alone)
-{
-    static const struct match_case cases[] = {
-        {"order", "order", true},
-        {"order", "orders", false},
-        {"order", "orde", false},
-        {"order", "order.created", false},
-        {"order", "ORDER", false},
-        {"order", "", false},
-        {"order.created", "order", false},
-        {"order.created", "order.created", true},
-        {"order.created", "order.", false},
-        {"order.created", "order.created.", false},
-        {"order.created", ".order.created", false},
-    };
-
-    ASSERT_MATCHES(cases);
-}
-
 TEST(a_wildcard_matches_exactly_one_token)
 {
     static const struct match_case cases[] = {
@@ -103,17 +84,6 @@ TEST(a_wildcard_character_inside_a_token_is_literal)
     ASSERT_MATCHES(cases);
 }
 
-TEST(a_wildcard_in_the_topic_matches_no_other_token)
-{
-    static const struct match_case cases[] = {
-        {"order.created", "order.*", false},
-        {"order.created", "order.>", false},
-        {"order.*", "order.*", true},
-    };
-
-    ASSERT_MATCHES(cases);
-}
-
 TEST(a_regular_expression_matches_somewhere)
 {
     static const struct match_case cases[] = {
@@ -132,19 +102,6 @@ TEST(a_regular_expression_matches_somewhere)
     ASSERT_MATCHES(cases);
 }
 
-TEST(a_null_topic_matches_nothing)
-{
-    static const char *const patterns[] = {">", "*", "re:", "re:.*"};
-    char why[160];
-    struct match match;
-
-    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
-        assert_int_equal(match_parse(&match, patterns[i], why, sizeof why), 0);
-        assert_false(match_topic(&match, (struct text){NULL, 0}));
-        match_free(&match);
-    }
-}
-
 TEST(a_topic_is_compared_beyond_a_nul)
 {
     char why[160];
@@ -156,23 +113,6 @@ TEST(a_topic_is_compared_beyond_a_nul)
     assert_int_equal(match_parse(&match, "re:^order$", why, sizeof why), 0);
     assert_false(match_topic(&match, (struct text){"order\0.x", 8}));
     match_free(&match);
-}
-
-TEST(a_topic_needs_no_terminator)
-{
-    static const char *const patterns[] = {"ab.cd", "*.cd", "ab.*", ">", "ab.>", "re:^ab.cd$"};
-    char why[160];
-    struct match match;
-    char *topic = malloc(5); /* so that a sanitizer sees a byte read behind it */
-
-    assert_non_null(topic);
-    memcpy(topic, "ab.cd", 5);
-    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
-        assert_int_equal(match_parse(&match, patterns[i], why, sizeof why), 0);
-        assert_true(match_topic(&match, (struct text){topic, 5}));
-        match_free(&match);
-    }
-    free(topic);
 }
 
 TEST(a_malformed_pattern_is_refused_with_a_reason)
@@ -240,20 +180,6 @@ TEST(what_posix_defines_is_taken)
     ASSERT_MATCHES(cases);
 }
 
-TEST(the_pattern_is_copied)
-{
-    char pattern[] = "order.*";
-    char why[160];
-    struct match match;
-
-    assert_int_equal(match_parse(&match, pattern, why, sizeof why), 0);
-    memset(pattern, '#', sizeof pattern - 1);
-    assert_string_equal(match.source, "order.*");
-    assert_true(match_topic(&match, text_of("order.created")));
-    match_free(&match);
-    assert_null(match.source);
-}
-
 /* ---- against a second, recursive reading of the rules ---- */
 
 static bool model(const char *pattern, const char *topic)
@@ -306,25 +232,4 @@ TEST(random_patterns_agree_with_the_model)
         match_free(&match);
     }
     assert_in_range(matched, 1000, 19000);
-}
-
-TEST(a_pattern_has_its_counterpart_in_sql)
-{
-    static const char *const cases[][2] = {
-        {"order.paid", "^order\\.paid$"},   {"order.*", "^order\\.[^.]+$"},
-        {"*.x.>", "^[^.]+\\.x\\..+$"},      {">", "^.+$"},
-        {"a'b\\(c)", "^a\\'b\\\\\\(c\\)$"}, {"a*b", "^a\\*b$"},
-        {"\u00e4_1", "^\u00e4\\_1$"},       {"re:^a|b$", "(?e)^a|b$"}};
-    char why[160];
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct match match;
-        char *regex;
-
-        assert_int_equal(match_parse(&match, cases[i][0], why, sizeof why), 0);
-        regex = match_sql_regex(&match);
-        assert_string_equal(regex, cases[i][1]);
-        free(regex);
-        match_free(&match);
-    }
 }

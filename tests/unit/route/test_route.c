@@ -1,7 +1,6 @@
 #include "route/route.h"
 #include "unit/batch.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,14 +186,4 @@ TEST(messages_that_have_a_verdict_are_left_alone)
         assert_string_equal(batch.messages[i].reason, "before");
         assert_null(batch.messages[i].destination.data);
     }
-}
-
-TEST(a_full_batch_is_routed_to_its_last_message)
-{
-    for (int i = 0; i < ROUTES_MAX; i++)
-        add_message("order", "k");
-    add_route(">", 4, "{topic}", "{key}");
-    route_batch(&routes, &batch);
-    for (int i = 0; i < ROUTES_MAX; i++)
-        assert_routed(&batch.messages[i], 4, "order");
 }

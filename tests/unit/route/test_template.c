@@ -1,7 +1,6 @@
 #include "route/template.h"
 #include "unit/batch.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define WHY_BYTES 160
@@ -162,15 +161,6 @@ TEST(a_null_column_cannot_be_rendered)
     }
 }
 
-TEST(an_empty_column_is_not_a_null_one)
-{
-    struct message message = {.key = text_of("")};
-
-    assert_renders("{key}", &message, text_of(""));
-    assert_renders("a{key}b", &message, text_of("ab"));
-    assert_renders("{key}{key}", &message, text_of(""));
-}
-
 TEST(binary_columns_are_rendered_byte_by_byte)
 {
     struct message message = {.key = {"a\0b\xFF", 4}, .topic = {"\n", 1}};
@@ -184,28 +174,6 @@ TEST(what_a_column_holds_is_not_a_template_itself)
     struct message message = {.key = text_of("{topic}}}%s"), .topic = text_of("t")};
 
     assert_renders("{key}.{topic}", &message, text_of("{topic}}}%s.t"));
-}
-
-TEST(one_placeholder_alone_copies_nothing)
-{
-    struct message message = sample();
-    struct text out;
-
-    parse("{topic}");
-    assert_int_equal(template_render(&template, &message, &batch, &out), TEMPLATE_OK);
-    assert_ptr_equal(out.data, message.topic.data);
-}
-
-TEST(a_rendered_text_outlives_the_columns_it_came_from)
-{
-    char key[] = "volatile";
-    struct message message = {.key = text_of(key)};
-    struct text out;
-
-    parse("<{key}>");
-    assert_int_equal(template_render(&template, &message, &batch, &out), TEMPLATE_OK);
-    memset(key, '#', sizeof key - 1);
-    assert_true(text_equal(out, text_of("<volatile>")));
 }
 
 TEST(a_template_without_placeholders_is_constant)
@@ -222,17 +190,4 @@ TEST(a_template_without_placeholders_is_constant)
         parse(cases[i].source);
         assert_int_equal(template_is_constant(&template), cases[i].constant);
     }
-}
-
-TEST(the_source_is_copied)
-{
-    char source[] = "shop.{topic}";
-    struct message message = sample();
-    struct text out;
-
-    parse(source);
-    memset(source, '#', sizeof source - 1);
-    assert_string_equal(template.source, "shop.{topic}");
-    assert_int_equal(template_render(&template, &message, &batch, &out), TEMPLATE_OK);
-    assert_true(text_equal(out, text_of("shop.order.created")));
 }

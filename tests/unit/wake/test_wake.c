@@ -191,15 +191,6 @@ TEST(a_lane_that_is_disarmed_polls_again)
     end(fixture);
 }
 
-TEST(a_lane_rests_longer_behind_more_rows)
-{
-    assert_int_equal(wake_pace_ms(1), REST_MS_MIN);
-    assert_int_equal(wake_pace_ms(16), REST_MS_MIN);
-    assert_int_equal(wake_pace_ms(80), 10);
-    assert_int_equal(wake_pace_ms(160), 20);
-    assert_int_equal(wake_pace_ms(1000000), 20);
-}
-
 TEST(lanes_are_quiet_when_none_is_working)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);

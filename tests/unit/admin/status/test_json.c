@@ -114,15 +114,6 @@ TEST(no_field_is_missing_when_there_is_nothing)
     json_decref(object);
 }
 
-TEST(a_relay_that_was_not_asked_neither_answers_nor_fails_to)
-{
-    const struct status status = {.processes = relays + 1, .process_count = 1};
-    json_t *object = parse(&status);
-
-    assert_true(json_is_null(json_object_get(in(object, "processes", 0), "answers")));
-    json_decref(object);
-}
-
 /* A terminal obeys controls beyond ASCII too, and shows text in the direction that a character
  * demands. */
 TEST(a_text_arrives_as_it_is_and_in_ascii)

@@ -70,15 +70,6 @@ TEST(of_a_sink_that_two_relays_see_the_longest_absence_counts)
     assert_int_equal(sinks[0].since_ms, 1000);
 }
 
-TEST(an_answer_about_another_table_says_nothing_of_this_one)
-{
-    assert_true(relays_take(&asking, 1, "{\"table\":2,\"sent\":5,\"unsent_from\":1}"));
-    assert_true(asking.of_another_table[1]);
-    assert_false(processes[1].answers);
-    assert_int_equal(processes[1].sent, 0);
-    assert_true(asking.unsent_from == INT64_MIN);
-}
-
 TEST(an_answer_that_is_hostile_is_refused_or_cut)
 {
     static const char *const refused[] = {"",   "{",    "[]",   "null", "{\"table\":\"1\"}",

@@ -44,36 +44,6 @@ static void assert_accepted(char *name, char *value)
         fail_msg("%s", error.text);
 }
 
-TEST(a_plain_sink_is_accepted)
-{
-    struct sink_options options = kafka_sink();
-
-    assert_int_equal(check(&options), 0);
-}
-
-TEST(properties_reach_librdkafka)
-{
-    struct sink_options options = kafka_sink();
-    struct broker *broker;
-
-    set_property(&options, "message.max.bytes", "4096");
-    set_property(&options, "compression.type", "lz4");
-    broker = broker_open(&options, &error);
-    assert_non_null(broker);
-    assert_int_equal(broker_payload_max(broker), 4096);
-    broker_close(broker);
-}
-
-TEST(the_largest_payload_is_librdkafkas_default)
-{
-    struct sink_options options = kafka_sink();
-    struct broker *broker = broker_open(&options, &error);
-
-    assert_non_null(broker);
-    assert_int_equal(broker_payload_max(broker), 1000000);
-    broker_close(broker);
-}
-
 static int64_t effective(const struct sink_options *options, const char *name)
 {
     rd_kafka_conf_t *conf = kafka_conf_new(options, false, &error);
@@ -83,34 +53,6 @@ static int64_t effective(const struct sink_options *options, const char *name)
     value = kafka_conf_number(conf, name);
     rd_kafka_conf_destroy(conf);
     return value;
-}
-
-/* librdkafka's ten seconds of back-off would outlast a publish timeout. */
-TEST(a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise)
-{
-    static char name[] = "reconnect.backoff.max.ms";
-    struct sink_options options = kafka_sink();
-
-    assert_int_equal(effective(&options, name), 1000);
-    set_property(&options, name, "7000");
-    assert_int_equal(effective(&options, name), 7000);
-    options.property_count = 0;
-    set_property(&options, "reconnect.backoff.ms", "3000");
-    assert_int_equal(effective(&options, name), 3000);
-}
-
-/* librdkafka's sixty seconds would keep a batch at a leader that hangs, through several tries. */
-TEST(a_request_to_a_broker_that_hangs_ends_with_the_publish_timeout)
-{
-    static char name[] = "socket.timeout.ms";
-    struct sink_options options = kafka_sink();
-
-    options.publish_timeout_ms = 2000;
-    assert_int_equal(effective(&options, name), 10000);
-    options.publish_timeout_ms = 30000;
-    assert_int_equal(effective(&options, name), 30000);
-    options.publish_timeout_ms = 3600000;
-    assert_int_equal(effective(&options, name), 300000); /* librdkafka's limit */
 }
 
 /* librdkafka's ten and thirty seconds would outlast one too. */
@@ -210,46 +152,6 @@ TEST(a_queue_holds_the_largest_message)
     assert_says(&error, "at least 5");
 }
 
-/* Sets these two properties. */
-static const char *warning_of(char *protocol, char *name, char *value)
-{
-    struct sink_options options = kafka_sink();
-
-    set_property(&options, "security.protocol", protocol);
-    set_property(&options, name, value);
-    assert_int_equal(check(&options), 0);
-    return warning;
-}
-
-TEST(weakened_tls_is_warned_about)
-{
-    static char verification[] = "enable.ssl.certificate.verification";
-    static char identification[] = "ssl.endpoint.identification.algorithm";
-
-    assert_non_null(strstr(warning_of("ssl", verification, "false"), verification));
-    assert_non_null(strstr(warning_of("sasl_ssl", identification, "none"), identification));
-    assert_string_equal(warning_of("ssl", identification, "https"), "");
-    assert_string_equal(warning_of("plaintext", verification, "false"), "");
-}
-
-TEST(a_certificate_and_its_host_name_are_checked_whatever_librdkafkas_defaults_are)
-{
-    struct sink_options options = kafka_sink();
-    rd_kafka_conf_t *conf = kafka_conf_new(&options, false, &error);
-    char value[16];
-    size_t size = sizeof value;
-
-    assert_non_null(conf);
-    assert_int_equal(rd_kafka_conf_get(conf, "enable.ssl.certificate.verification", value, &size),
-                     RD_KAFKA_CONF_OK);
-    assert_string_equal(value, "true");
-    size = sizeof value;
-    assert_int_equal(rd_kafka_conf_get(conf, "ssl.endpoint.identification.algorithm", value, &size),
-                     RD_KAFKA_CONF_OK);
-    assert_string_equal(value, "https");
-    rd_kafka_conf_destroy(conf);
-}
-
 static int check_link(char *broker, char *protocol, char *mechanism, bool allow_plaintext)
 {
     struct sink_options options = kafka_sink();
@@ -319,26 +221,4 @@ TEST(wrong_names_and_values_come_with_librdkafkas_text)
     assert_refused_property("linger.mss", "1", "No such configuration property");
     assert_refused_property("compression.type", "brotli", "Invalid value");
     assert_refused_property("nosuch.password_file", "/nowhere", "No such configuration property");
-}
-
-TEST(a_password_file_is_not_read_before_it_is_needed)
-{
-    struct sink_options options = kafka_sink();
-    struct broker *broker;
-
-    set_property(&options, "sasl.password_file", "/nowhere/at/all");
-    assert_int_equal(check(&options), 0);
-    broker = broker_open(&options, &error);
-    assert_non_null(broker);
-    assert_int_equal(broker_ready(broker, &error), -1);
-    assert_says(&error,
-                "[sink.events.properties] \"sasl.password_file\": /nowhere/at/all: No such");
-    broker_close(broker);
-}
-
-TEST(a_broker_that_never_was_ready_leaves_messages_pending)
-{
-    struct sink_options options = kafka_sink();
-
-    expect_pending_without_ready(&options);
 }

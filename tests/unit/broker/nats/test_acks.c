@@ -28,13 +28,6 @@ TEST(an_answer_of_the_stream_is_an_acknowledgement)
     }
 }
 
-TEST(the_largest_number_is_read)
-{
-    read_ack("{\"stream\":\"EVENTS\", \"seq\":9223372036854775807}");
-    assert_int_equal(answer.state, NATS_STORED);
-    assert_true(answer.sequence == 9223372036854775807u);
-}
-
 static void assert_none_is_ours(const char *const said[], size_t count, const char *reason)
 {
     for (size_t i = 0; i < count; i++) {
@@ -129,17 +122,6 @@ TEST(an_answer_that_is_cut_anywhere_is_no_acknowledgement)
 
     for (size_t len = 0; len < sizeof said - 1; len++)
         assert_int_equal(nats_read_ack(said, len, "EVENTS").state, NATS_REFUSED);
-}
-
-TEST(a_long_text_is_cut)
-{
-    char said[2 * NATS_TEXT_BYTES + 64];
-
-    (void)snprintf(said, sizeof said, "{\"error\":{\"err_code\":10054,\"description\":\"%0*d\"}}",
-                   2 * NATS_TEXT_BYTES, 7);
-    read_ack(said);
-    assert_int_equal(answer.code, 10054);
-    assert_int_equal(strlen(answer.text), NATS_TEXT_BYTES - 1);
 }
 
 TEST(a_quoted_subject_is_read_as_it_was_sent)

@@ -123,16 +123,6 @@ TEST(a_malformed_url_is_refused_and_not_shown)
     assert_not_shown(MINIMAL "[database]\nurl = \"postgresql://u:hunter2@db/x\"\n", "hunter2");
 }
 
-TEST(a_password_of_the_environment_has_to_be_percent_encoded_too)
-{
-    (void)setenv("PASSWORD", "hun/ter2", 1);
-    assert_only_problem(MINIMAL "[database]\nurl = \"postgresql://u:${PASSWORD}@localhost/x\"\n",
-                        "relay.toml:6:1: url: " STRAY_AT);
-    (void)setenv("PASSWORD", "hun%2Fter2", 1);
-    assert_accepted(MINIMAL "[database]\nurl = \"postgresql://u:${PASSWORD}@localhost/x\"\n");
-    assert_int_equal(unsetenv("PASSWORD"), 0);
-}
-
 TEST(a_password_stands_in_one_place_only)
 {
     assert_only_problem(MINIMAL "[database]\nurl = \"postgresql://u:hunter2@localhost\"\n"

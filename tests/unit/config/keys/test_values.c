@@ -59,24 +59,6 @@ static struct parsed *parse_number(const struct key *key, int64_t number)
     return parse_key(key, value);
 }
 
-TEST(a_key_in_range_arrives_in_its_field)
-{
-    for (size_t i = 0; i < key_count; i++) {
-        if (!is_plain(&keys[i]) || !is_ranged(&keys[i]))
-            continue;
-        for (int64_t number = keys[i].min;; number = keys[i].max) {
-            struct parsed *parsed = parse_number(&keys[i], number);
-
-            if (parsed->status != 0)
-                fail_msg("%s", parsed->problems.lines[0]);
-            assert_int_equal(value_number(&keys[i], &parsed->config), number);
-            free_parsed(parsed);
-            if (number == keys[i].max)
-                break;
-        }
-    }
-}
-
 TEST(a_key_out_of_range_is_refused_with_its_range)
 {
     for (size_t i = 0; i < key_count; i++) {
@@ -140,23 +122,6 @@ TEST(every_word_is_taken_and_any_other_refused)
         parsed = parse_key(&keys[i], "\"sideways\"");
         assert_int_equal(parsed->problems.count, 1);
         assert_non_null(strstr(parsed->problems.lines[0], "= \"sideways\": must be \""));
-        free_parsed(parsed);
-    }
-}
-
-TEST(every_default_is_valid)
-{
-    for (size_t i = 0; i < key_count; i++) {
-        struct parsed *parsed;
-        char value[64];
-        bool quoted = value_is_quoted(&keys[i]);
-
-        if (!is_plain(&keys[i]) || keys[i].initial == NULL)
-            continue;
-        (void)snprintf(value, sizeof value, "%s%s%s", quoted ? "\"" : "", keys[i].initial,
-                       quoted ? "\"" : "");
-        parsed = parse_key(&keys[i], value);
-        assert_int_equal(parsed->status, 0);
         free_parsed(parsed);
     }
 }
@@ -259,28 +224,6 @@ TEST(retention_is_0_or_a_second_and_more)
     assert_only_problem(
         "[outbox]\norder = \"none\"\nretention = \"999ms\"\n[sink.out]\ntype = \"stdout\"\n",
         "relay.toml:3:1: retention = \"999ms\": must be \"0\" or 1s..3650d");
-}
-
-TEST(a_size_may_be_an_integer)
-{
-    struct parsed *parsed = parse_accepted(MINIMAL "[relay]\nbatch_bytes = 65537\n");
-    char *text = printed(&parsed->config);
-
-    assert_int_equal(parsed->config.relay.outbox.batch_bytes, 65537);
-    assert_non_null(strstr(text, "batch_bytes = \"65537\"\n"));
-    assert_accepted(text);
-    free(text);
-    free_parsed(parsed);
-}
-
-TEST(a_refused_value_leaves_the_default)
-{
-    struct parsed *parsed = parse_text(MINIMAL "[relay]\nlanes = 65\nbatch = \"x\"\n");
-
-    assert_int_equal(parsed->problems.count, 2);
-    assert_int_equal(parsed->config.relay.lanes, 2);
-    assert_int_equal(parsed->config.relay.outbox.batch, 500);
-    free_parsed(parsed);
 }
 
 TEST(a_condition_is_one_line_of_512_bytes_at_most)

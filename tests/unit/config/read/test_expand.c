@@ -84,31 +84,6 @@ TEST(what_cannot_be_expanded_is_explained)
     }
 }
 
-TEST(the_literal_part_leaves_the_environment_out)
-{
-    static const struct expansion expansions[] = {{"${RELAY_A}", ""},
-                                                  {"a${RELAY_UNSET}b", "ab"},
-                                                  {"${RELAY_A:-two}", "two"},
-                                                  {"$${x}", "${x}"}};
-
-    for (size_t i = 0; i < sizeof expansions / sizeof expansions[0]; i++) {
-        char *literal = expand_literal(expansions[i].source);
-
-        assert_non_null(literal);
-        assert_string_equal(literal, expansions[i].result);
-        free(literal);
-    }
-    assert_null(expand_literal("${"));
-}
-
-TEST(a_text_knows_whether_it_has_a_variable)
-{
-    assert_true(expand_has_variable("${A}"));
-    assert_true(expand_has_variable("$${A} ${B}"));
-    assert_false(expand_has_variable("$${A}"));
-    assert_false(expand_has_variable("$A"));
-}
-
 TEST(an_expansion_of_more_than_1_mib_is_refused)
 {
     const char *unit = "${RELAY_LARGE}";

@@ -63,17 +63,6 @@ TEST(a_file_that_is_not_there_is_named)
     assert_load_fails("/dev/null", "/dev/null: cannot open: neither a file nor a pipe");
 }
 
-TEST(a_file_that_cannot_be_reached_is_named)
-{
-    write_file("relay.toml", MINIMAL, 0600);
-    assert_load_fails("relay.toml/x", "relay.toml/x: cannot open: Not a directory");
-    assert_int_equal(unlink("relay.toml"), 0);
-    assert_int_equal(symlink("relay.toml", "relay.toml"), 0);
-    assert_load_fails("relay.toml", "relay.toml: cannot open: Too many levels of symbolic links");
-    assert_load_fails(NULL, "relay.toml: cannot open: Too many levels of symbolic links");
-    assert_int_equal(unlink("relay.toml"), 0);
-}
-
 TEST(the_first_file_that_exists_is_read)
 {
     struct parsed *parsed;

@@ -13,66 +13,6 @@ static struct toml_node *parse_tree(const char *text)
     return root;
 }
 
-static void assert_position(const struct toml_node *node, int line, int column)
-{
-    assert_int_equal(node->line, line);
-    assert_int_equal(node->column, column);
-}
-
-TEST(values_keep_their_types)
-{
-    struct toml_node *root = parse_tree("a = 'x'\nb = -5\nc = 1.5\nd = true\ne = [1]\nf = {}\n"
-                                        "g = 1979-05-27\nh = 07:32:00\ni = 1979-05-27T07:32:00Z\n");
-    static const enum toml_type types[] = {TOML_STRING,  TOML_INTEGER, TOML_FLOAT,
-                                           TOML_BOOLEAN, TOML_ARRAY,   TOML_TABLE,
-                                           TOML_DATE,    TOML_DATE,    TOML_DATE};
-
-    assert_int_equal(root->count, 9);
-    for (int i = 0; i < 9; i++)
-        assert_int_equal(root->children[i].type, types[i]);
-    assert_string_equal(toml_find(root, "a")->string, "x");
-    assert_int_equal(toml_find(root, "b")->integer, -5);
-    assert_true(toml_find(root, "c")->real > 1.4);
-    assert_true(toml_find(root, "d")->boolean);
-    toml_free(root);
-}
-
-TEST(children_stand_in_file_order)
-{
-    struct toml_node *root = parse_tree("[z]\nb = 1\na = 2\n[y]\n[[x]]\n[[x]]\n[w.v]\n");
-    static const char *const keys[] = {"z", "y", "x", "w"};
-
-    for (int i = 0; i < 4; i++)
-        assert_string_equal(root->children[i].key, keys[i]);
-    assert_string_equal(root->children[0].children[0].key, "b");
-    assert_string_equal(root->children[0].children[1].key, "a");
-    toml_free(root);
-}
-
-TEST(positions_are_those_of_keys_headers_and_items)
-{
-    struct toml_node *root =
-        parse_tree("a = [1,\n 2]\n [b]\n  \"c.d\" = 1\n[[e]]\n[[e]]\nf = {g = 1}");
-
-    assert_position(root, 1, 1);
-    assert_position(&toml_find(root, "a")->children[1], 2, 2);
-    assert_position(toml_find(root, "b"), 3, 2);
-    assert_position(toml_find(toml_find(root, "b"), "c.d"), 4, 3);
-    assert_position(&toml_find(root, "e")->children[1], 6, 1);
-    assert_position(toml_find(&toml_find(root, "e")->children[1], "f"), 7, 1);
-    toml_free(root);
-}
-
-TEST(a_key_of_what_is_no_table_is_not_found)
-{
-    struct toml_node *root = parse_tree("a = 1");
-
-    assert_null(toml_find(root, "b"));
-    assert_null(toml_find(toml_find(root, "a"), "b"));
-    assert_null(toml_find(NULL, "b"));
-    toml_free(root);
-}
-
 TEST(a_syntax_error_names_line_and_column)
 {
     static const struct refusal refusals[] = {
@@ -250,15 +190,6 @@ TEST(brackets_and_dots_in_strings_and_comments_do_not_nest)
         toml_free(parse_tree(text));
     }
     free(many);
-}
-
-TEST(many_keys_and_headers_are_not_deep)
-{
-    char *text = repeated("[[a.b]]\nc.d = [1.5, 2.5]\n", 1000, "");
-    struct toml_error error;
-
-    assert_int_equal(guard_text(text, strlen(text), &error), 0);
-    free(text);
 }
 
 TEST(a_text_of_more_than_1_mib_is_refused)

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SLICES 64
 #define FLOOR 4 /* of 64 slices */
@@ -74,13 +73,6 @@ static void claim(int32_t slice)
 
 /* ---- which ---- */
 
-TEST(every_slice_is_a_candidate)
-{
-    choice_list_candidates(&choice, bounds, NOW_MS);
-    assert_int_equal(choice.candidate_count, SLICES);
-    assert_string_equal(choose(5), "0 1 2 3 4");
-}
-
 TEST(the_slice_that_is_furthest_behind_comes_first)
 {
     begin(4);
@@ -101,27 +93,6 @@ TEST(the_high_bound_decides_which_slice_is_behind)
     bounds[0] = (struct horizon_bound){10, 300};
     bounds[1] = (struct horizon_bound){20, 200};
     assert_string_equal(choose(2), "1 0");
-}
-
-TEST(of_equal_bounds_the_one_claimed_longest_ago_comes_first)
-{
-    begin(4);
-    claim(2);
-    claim(0);
-    assert_string_equal(choose(4), "1 3 2 0");
-    claim(1);
-    claim(3);
-    claim(2);
-    assert_string_equal(choose(4), "0 1 3 2");
-}
-
-TEST(slices_of_one_claim_come_in_their_own_order)
-{
-    static const int32_t both[] = {3, 1};
-
-    begin(4);
-    choice_note_claimed(&choice, both, 2);
-    assert_string_equal(choose(4), "0 2 1 3");
 }
 
 TEST(of_equal_bounds_each_has_its_turn)
@@ -145,17 +116,6 @@ TEST(of_equal_bounds_each_has_its_turn)
 static void adapt(bool full, bool half)
 {
     choice_adapt_width(&choice, choice.width, full, half);
-}
-
-TEST(a_lane_begins_with_a_few_slices_and_leaves_others_to_other_lanes)
-{
-    assert_int_equal(choice.width, FLOOR);
-    begin(32);
-    assert_int_equal(choice.width, 2);
-    begin(8);
-    assert_int_equal(choice.width, 1);
-    begin(1);
-    assert_int_equal(choice.width, 1);
 }
 
 TEST(a_claim_with_few_rows_doubles_the_width_up_to_all)
