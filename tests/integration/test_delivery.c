@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -313,22 +312,6 @@ TEST(check_names_missing_destinations_and_how_to_make_them)
     make_topic(topic_of(fixture, "k.missing"));
     make_stream(fixture);
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
-}
-
-TEST(check_reports_brokers_that_cannot_be_reached)
-{
-    struct fixture *fixture = *state;
-
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("away.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"none\"\n"
-                                "[sink.k]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:1\"]\n"
-                                "[sink.n]\ntype = \"nats\"\nservers = [\"nats://127.0.0.1:1\"]\n"
-                                "stream = \"S\"\n[[route]]\nmatch = \">\"\nsink = \"k\"\n",
-                                fixture->url));
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
-    assert_says(fixture->process.out, "error: [sink.k] kafka at 127.0.0.1:1");
-    assert_says(fixture->process.out, "error: [sink.n] nats at nats://127.0.0.1:1");
 }
 
 /* Counts those of lanes: the watcher's session beside them is in one most of the time. */

@@ -115,18 +115,6 @@ TEST(keys_go_to_the_partitions_that_java_chooses)
                          (vectors[i].hash & 0x7FFFFFFF) % 7);
 }
 
-TEST(a_full_batch_keeps_its_order)
-{
-    create_topic(1, NULL);
-    open_broker();
-    fill_batch(BATCH);
-    publish();
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), BATCH);
-    consume(1, BATCH);
-    for (int i = 0; i < BATCH; i++)
-        assert_memory_equal(consumed[i]->payload, batch.messages[i].payload.data, consumed[i]->len);
-}
-
 TEST(a_full_client_queue_is_waited_for)
 {
     set_property(&options, "queue.buffering.max.messages", "10");
@@ -148,24 +136,6 @@ TEST(the_allow_list_is_kept)
     publish_quickly();
     assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
     assert_refused(&batch.messages[1], VERDICT_REJECTED, "allow list");
-}
-
-/* The broker refuses the record batch: only the large message is to blame. */
-TEST(a_message_too_large_for_its_topic_harms_no_neighbour)
-{
-    static char payload[5000];
-
-    create_topic(1, "2000");
-    open_broker();
-    for (int i = 0; i < 9; i++)
-        if (i == 4)
-            set_payload(add_message(&batch, topic, "k", NULL), payload, sizeof payload);
-        else
-            (void)add_message(&batch, topic, "k", "small");
-    publish_quickly();
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 8);
-    assert_refused(&batch.messages[4], VERDICT_REJECTED, "refused by the broker");
-    assert_int_equal(stored(1), 8);
 }
 
 TEST(an_unknown_topic_waits_while_its_neighbours_are_sent)
@@ -352,14 +322,6 @@ TEST_WITH(an_error_that_no_message_causes_costs_no_attempt, setup_mock, teardown
     }
 }
 
-TEST_WITH(a_busy_cluster_is_retried_by_the_library, setup_mock, teardown_mock)
-{
-    inject(2, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
-    fill_batch(5);
-    publish();
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
-}
-
 TEST_WITH(messages_refused_by_a_policy_or_a_quota_wait_and_are_not_rejected, setup_mock,
           teardown_mock)
 {
@@ -373,48 +335,6 @@ TEST_WITH(messages_refused_by_a_policy_or_a_quota_wait_and_are_not_rejected, set
     while (publish_within(WAIT_MS) == 0 && batch.messages[0].verdict == VERDICT_WAIT)
         batch.messages[0].verdict = VERDICT_PENDING;
     assert_in_set(batch.messages[0].verdict, ((unsigned long[]){VERDICT_PENDING, VERDICT_SENT}), 2);
-}
-
-TEST_WITH(a_forbidden_topic_waits_and_is_tried_again, setup_mock, teardown_mock)
-{
-    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
-
-    inject(1, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
-    fill_batch(3);
-    publish();
-    assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 3);
-    do {
-        fill_batch(3);
-        publish();
-    } while (count_verdicts(&batch, VERDICT_WAIT) > 0 && clock_left_ms(deadline_ms) > 0);
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 3);
-}
-
-TEST_WITH(after_a_fatal_error_a_new_client_sends_the_batch, setup_mock, teardown_mock)
-{
-    fill_batch(5);
-    publish();
-    inject(1, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
-    fill_batch(5);
-    assert_int_equal(publish_within(WAIT_MS), -1);
-    assert_int_equal(error.kind, ERROR_TRANSIENT);
-    assert_says(&error, "5 messages were not acknowledged");
-    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 5);
-    wait_until_ready();
-    publish();
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
-}
-
-TEST_WITH(ready_fails_while_the_broker_is_down, setup_mock, teardown_mock)
-{
-    assert_int_equal(rd_kafka_mock_broker_set_down(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
-    fill_batch(5);
-    assert_int_equal(publish_within(300), -1);
-    assert_int_equal(broker_ready(broker, &error), -1);
-    assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
-    wait_until_ready();
-    publish();
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
 }
 
 TEST_WITH(a_client_queue_that_stays_full_is_reported, setup_mock, teardown_mock)
@@ -431,18 +351,4 @@ TEST_WITH(a_client_queue_that_stays_full_is_reported, setup_mock, teardown_mock)
     assert_says(&error, "3 messages were not acknowledged (the client's queue is full)");
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 3);
     assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
-}
-
-TEST(an_unreachable_broker_is_reported_within_seconds)
-{
-    int64_t started_ms = clock_now_ms();
-
-    options.brokers.items[0] = "localhost:1";
-    broker = broker_open(&options, &error);
-    assert_non_null(broker);
-    assert_int_equal(broker_ready(broker, &error), -1);
-    assert_int_equal(error.kind, ERROR_TRANSIENT);
-    assert_int_equal(error.origin, ERROR_BROKER);
-    assert_says(&error, "kafka at localhost:1");
-    assert_true(clock_now_ms() - started_ms < READY_MS + SLACK_MS);
 }

@@ -91,16 +91,6 @@ TEST_WITH(of_a_refused_batch_only_the_guilty_message_is_blamed, setup_mock, tear
     }
 }
 
-TEST(a_batch_that_is_too_large_only_as_a_whole_loses_nothing)
-{
-    create_topic(1, "1000");
-    open_broker();
-    fill_batch(BATCH);
-    publish();
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), BATCH);
-    assert_int_equal(stored(1), BATCH);
-}
-
 TEST(a_compacted_topic_refuses_only_what_has_no_key)
 {
     struct findings findings;

@@ -295,16 +295,6 @@ TEST(a_batch_that_a_broker_passes_over_is_claimed_again_at_once)
     assert_int_equal(count_sent(), 20);
 }
 
-TEST(rows_without_a_key_wait_for_nobody)
-{
-    open_lane();
-    sql(rig.fixture->conn, "INSERT INTO outbox (topic, payload)"
-                           " SELECT 't', to_jsonb(i) FROM generate_series(1, 20) i");
-    while (count_sent() < 20)
-        step(LANE_MORE);
-    assert_int_equal(rig.broker.sends, 1);
-}
-
 TEST(a_lane_is_set_back_behind_a_backlog_and_no_longer)
 {
     rig.options.outbox.batch = 10;

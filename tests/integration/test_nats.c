@@ -87,47 +87,6 @@ TEST(a_null_column_makes_no_header)
     assert_raw_header(2, "\r\nkey: \r\n");
 }
 
-TEST(a_payload_up_to_the_servers_limit_arrives_whole)
-{
-    size_t len = (size_t)broker_payload_max(broker) - 512;
-    char *payload = malloc(len);
-    natsMsg *found;
-
-    assert_non_null(payload);
-    for (size_t i = 0; i < len; i++)
-        payload[i] = (char)(i * 31);
-    set_payload(add_message(&batch, subject_of("large"), NULL, NULL), payload, len);
-    publish();
-    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
-    found = read_back(1);
-    assert_int_equal(natsMsg_GetDataLength(found), len);
-    assert_memory_equal(natsMsg_GetData(found), payload, len);
-    natsMsg_Destroy(found);
-    free(payload);
-}
-
-TEST(a_payload_beyond_the_limit_is_rejected_fetched_or_not)
-{
-    size_t len = (size_t)broker_payload_max(broker);
-    char *payload = calloc(1, len);
-    char *key = calloc(1, 70000);
-    struct message *unfetched;
-
-    assert_non_null(payload);
-    assert_non_null(key);
-    memset(key, 'k', 69999);
-    set_payload(add_message(&batch, subject_of("large"), NULL, NULL), payload, len);
-    unfetched = add_message(&batch, subject_of("huge"), NULL, NULL);
-    unfetched->payload_len = 200000000;
-    (void)add_message(&batch, subject_of("key"), key, "x");
-    publish_quickly();
-    assert_refused(&batch.messages[0], VERDICT_REJECTED, "larger than max_payload 1048576");
-    assert_refused(unfetched, VERDICT_REJECTED, "payload of 200000000 bytes");
-    assert_refused(&batch.messages[2], VERDICT_REJECTED, "64 KiB");
-    free(payload);
-    free(key);
-}
-
 TEST(the_allow_list_is_kept)
 {
     struct message *taken;
@@ -139,32 +98,6 @@ TEST(the_allow_list_is_kept)
     publish_quickly();
     assert_int_equal(taken->verdict, VERDICT_SENT);
     assert_refused(refused, VERDICT_REJECTED, "allow list");
-}
-
-TEST(a_subject_without_a_stream_waits_while_its_neighbours_are_sent)
-{
-    for (int i = 0; i < 100; i++)
-        (void)add_message(&batch, i % 2 == 0 ? subject_of("in") : "nowhere.at.all", NULL, "x");
-    publish_quickly();
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 50);
-    assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 50);
-    assert_refused(&batch.messages[1], VERDICT_WAIT,
-                   "has no subject that matches \"nowhere.at.all\"");
-}
-
-TEST(a_subject_of_another_stream_waits)
-{
-    jsStreamConfig config;
-
-    (void)jsStreamConfig_Init(&config);
-    add_stream("OTHER", &config, "other.>");
-    (void)add_message(&batch, "other.a", NULL, "x");
-    (void)add_message(&batch, subject_of("in"), NULL, "x");
-    publish_quickly();
-    assert_refused(&batch.messages[0], VERDICT_WAIT, "has no subject that matches \"other.a\"");
-    assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
-    assert_int_equal(stored("OTHER"), 0);
-    delete_stream("OTHER");
 }
 
 /* Whether `check` says so of the stream (subject: NULL) or of a subject. */
@@ -304,23 +237,6 @@ TEST(a_repeat_is_sent_but_stored_once)
     assert_int_equal(stored(stream), 1);
 }
 
-TEST(a_full_batch_keeps_its_order)
-{
-    fill_batch(BATCH);
-    publish();
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), BATCH);
-    assert_int_equal(stored(stream), BATCH);
-    for (int i = 0; i < BATCH; i += 50) {
-        natsMsg *found = read_back((uint64_t)i + 1);
-        struct text id = batch.messages[i].event_id;
-        const char *value = NULL;
-
-        assert_int_equal(natsMsgHeader_Get(found, "id", &value), NATS_OK);
-        assert_memory_equal(value, id.data, id.len);
-        natsMsg_Destroy(found);
-    }
-}
-
 TEST(a_killed_server_ends_the_wait_and_nothing_is_published_later)
 {
     int64_t started_ms;
@@ -448,17 +364,6 @@ TEST(acknowledgements_that_arrive_late_change_no_later_batch)
     publish();
 }
 
-TEST_WITH(a_missing_stream_is_reported_with_the_command_that_adds_it, NULL, teardown)
-{
-    (void)open_broker(state);
-    allow(&options, subject_of(">"));
-    assert_int_equal(broker_ready(broker, &error), -1);
-    assert_int_equal(error.kind, ERROR_PERMANENT);
-    assert_says(&error, "there is no such stream");
-    assert_non_null(strstr(error.hint, "nats stream add"));
-    assert_non_null(strstr(error.hint, subject_of(">")));
-}
-
 TEST_WITH(the_printed_command_works_without_an_allow_list_too, NULL, teardown)
 {
     char expected[96];
@@ -475,26 +380,6 @@ TEST_WITH(the_printed_command_works_without_an_allow_list_too, NULL, teardown)
     allow(&options, "re:^orders");
     assert_int_equal(broker_inspect(broker, "orders.new", &findings, &error), -1);
     assert_non_null(strstr(error.hint, "--subjects 'orders.new' "));
-    findings_free(&findings);
-}
-
-TEST_WITH(create_adds_the_missing_stream, NULL, teardown)
-{
-    struct findings findings;
-
-    assert_int_equal(findings_init(&findings), 0);
-    (void)open_broker(state);
-    allow(&options, subject_of(">"));
-    options.create = true;
-    assert_int_equal(broker_make(broker, subject_of(">"), &error), 0);
-    assert_int_equal(broker_make(broker, subject_of("order"), &error), 0);
-    assert_int_equal(broker_ready(broker, &error), 0);
-    assert_int_equal(broker_inspect(broker, subject_of("order"), &findings, &error), 0);
-    delete_stream(stream);
-    broker_close(broker);
-    broker = broker_open(&options, &error);
-    assert_int_equal(broker_ready(broker, &error), 0);
-    assert_int_equal(stored(stream), 0);
     findings_free(&findings);
 }
 

@@ -42,15 +42,6 @@ static void send_event(void)
 
 /* ---- the same, or another ---- */
 
-TEST_WITH(the_same_event_again_is_sent_and_stored_once, setup, teardown)
-{
-    capture_stderr();
-    for (int i = 0; i < 3; i++)
-        send_event();
-    expect_in_stderr("treated as a repeat", 0);
-    assert_int_equal(stored(stream), 1);
-}
-
 TEST_WITH(an_event_with_nothing_but_an_id_is_compared_as_well, setup, teardown)
 {
     for (int i = 0; i < 2; i++) {

@@ -207,25 +207,6 @@ TEST(a_slow_server_that_demands_tls_keeps_nobody_waiting_twice)
     stop_own_server();
 }
 
-TEST(a_certificate_that_proves_nothing_is_refused_with_the_reason)
-{
-    static const struct {
-        const char *certificate;
-        const char *reason;
-    } refused[] = {{"stranger", "self-signed certificate"}, {"other", "IP address mismatch"}};
-
-    only_where_tls_works(true);
-    for (int i = 0; i < 2; i++) {
-        if (i > 0)
-            assert_int_equal(teardown(state), 0);
-        open_tls(state, refused[i].certificate);
-        assert_int_equal(broker_ready(broker, &error), -1);
-        assert_int_equal(error.kind, ERROR_PERMANENT);
-        assert_says(&error, refused[i].reason);
-        stop_own_server();
-    }
-}
-
 TEST(silence_over_tls_ends_the_wait_at_the_deadline)
 {
     int64_t started_ms;
@@ -265,17 +246,6 @@ TEST(a_forbidden_subject_waits_over_tls_beside_what_is_sent)
 }
 
 /* ---- with a library that does not keep a TLS connection in order ---- */
-
-TEST(a_sink_over_tls_is_refused_with_a_way_out)
-{
-    only_where_tls_works(false);
-    open_tls(state, "good");
-    assert_null(broker_open(&options, &error));
-    assert_int_equal(error.origin, ERROR_CONFIG);
-    assert_says(&error, "servers: TLS to NATS needs nats.c 3.11 or later");
-    assert_non_null(strstr(error.hint, "container image"));
-    stop_own_server();
-}
 
 TEST(a_server_that_demands_tls_of_a_plain_url_is_refused_with_the_reason)
 {

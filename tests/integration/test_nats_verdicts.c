@@ -54,27 +54,6 @@ TEST(a_stream_full_by_bytes_lets_messages_wait)
     assert_refused(&batch.messages[2], VERDICT_WAIT, "maximum bytes exceeded (10077)");
 }
 
-TEST(room_in_a_full_stream_is_used_by_what_waited)
-{
-    jsStreamConfig config;
-
-    (void)open_broker(state);
-    (void)jsStreamConfig_Init(&config);
-    config.MaxMsgs = 1;
-    config.Discard = js_DiscardNew;
-    use_stream(&config);
-    (void)add_message(&batch, subject_of("in"), NULL, "x");
-    (void)add_message(&batch, subject_of("in"), NULL, "x");
-    publish_quickly();
-    assert_refused(&batch.messages[1], VERDICT_WAIT, "10077");
-    assert_int_equal(js_DeleteMsg(context, stream, 1, NULL, NULL), NATS_OK);
-    batch.messages[0].destination = text_of("");
-    batch.messages[0].verdict = VERDICT_PENDING;
-    batch.messages[1].verdict = VERDICT_PENDING;
-    publish_quickly();
-    assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
-}
-
 TEST(a_sealed_stream_lets_messages_wait)
 {
     jsStreamConfig config;

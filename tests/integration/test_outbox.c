@@ -8,13 +8,8 @@
 #include "base/clock.h"
 #include "pg/wire.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 FIXTURE(set_up, tear_down)
 
@@ -40,16 +35,6 @@ TEST(a_claimed_row_carries_every_column)
     assert_int_equal(message->header_count, 2);
     assert_int_equal(message->attempts, 0);
     assert_int_equal(message->verdict, VERDICT_PENDING);
-}
-
-TEST(rows_come_in_the_order_of_their_ids)
-{
-    struct lane_fixture *fixture = *state;
-
-    insert_rows(fixture, 800);
-    claim_count(fixture, 500);
-    for (int i = 0; i < 500; i++)
-        assert_int_equal(strtol(fixture->batch.messages[i].id.data, NULL, 10), i + 1);
 }
 
 TEST(two_claimers_never_share_a_row)
@@ -83,30 +68,6 @@ TEST(a_row_that_is_not_committed_is_not_claimed)
     sql(writer, "INSERT INTO outbox (topic) VALUES ('t')");
     claim_count(fixture, 1);
     PQfinish(writer);
-}
-
-TEST(a_settled_row_is_marked_and_never_claimed_again)
-{
-    struct lane_fixture *fixture = *state;
-
-    insert_rows(fixture, 3);
-    claim_count(fixture, 3);
-    decide_all(&fixture->batch, OUTCOME_SENT);
-    settle(fixture, false);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL"), 3);
-    claim_count(fixture, 0);
-}
-
-TEST_WITH(with_delete_a_settled_row_is_gone, set_up_delete, tear_down)
-{
-    struct lane_fixture *fixture = *state;
-
-    insert_rows(fixture, 3);
-    claim_count(fixture, 3);
-    decide_all(&fixture->batch, OUTCOME_SENT);
-    settle(fixture, false);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
 }
 
 TEST(only_the_rows_that_were_sent_are_settled)
@@ -333,34 +294,6 @@ TEST(json_in_a_domain_is_known_as_json)
     assert_true(fixture->batch.messages[0].payload_is_json);
 }
 
-TEST(large_payloads_come_as_far_as_the_byte_limit_allows)
-{
-    struct lane_fixture *fixture = *state;
-    int64_t bytes = 0;
-    int rows = 0;
-
-    sql(fixture->conn,
-        "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(repeat(chr(96 + i), 1048576))"
-        " FROM generate_series(1, 20) i");
-    while (rows < 20) {
-        assert_int_equal(claim(fixture), 0);
-        assert_true(fixture->batch.count > 0);
-        bytes = 0;
-        for (int i = 0; i < fixture->batch.count; i++) {
-            const struct message *message = &fixture->batch.messages[i];
-
-            assert_int_equal(message->payload.len, 1048578);
-            assert_int_equal(message->payload.data[1], 'a' + rows + i);
-            bytes += (int64_t)message->payload.len;
-        }
-        assert_true(bytes <= fixture->options.batch_bytes);
-        rows += fixture->batch.count;
-        decide_all(&fixture->batch, OUTCOME_SENT);
-        settle(fixture, rows % 2 == 0);
-    }
-    claim_count(fixture, 0);
-}
-
 TEST(a_payload_above_the_limit_does_not_come)
 {
     struct lane_fixture *fixture = *state;
@@ -521,42 +454,6 @@ TEST_WITH(a_parked_row_comes_back_when_it_is_due_and_not_before, set_up_delete, 
 
 TEST_AGAIN(a_parked_row_comes_back_when_it_is_due_and_not_before, set_up, tear_down)
 
-/* The two may have been made at different times. */
-static void claim_parked_and_send(struct lane_fixture *fixture)
-{
-    struct batch *batch = &fixture->batch;
-
-    insert_rows(fixture, 1);
-    claim_count(fixture, 1);
-    refuse_all(fixture, OUTCOME_PARK, 0);
-    settle(fixture, false);
-    assert_int_equal(claim_from(fixture->outbox, batch, true, &fixture->error), 0);
-    assert_int_equal(batch->count, 1);
-    decide_all(batch, OUTCOME_SENT);
-    settle(fixture, false);
-    assert_int_equal(claim_from(fixture->outbox, batch, true, &fixture->error), 0);
-    assert_int_equal(batch->count, 0);
-}
-
-TEST(a_parked_row_that_is_sent_stays_marked)
-{
-    struct lane_fixture *fixture = *state;
-
-    claim_parked_and_send(fixture);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox_parked WHERE state = 'sent'"
-                                " AND error IS NULL"),
-                     1);
-}
-
-TEST_WITH(with_delete_a_parked_row_that_is_sent_is_gone, set_up_delete, tear_down)
-{
-    struct lane_fixture *fixture = *state;
-
-    claim_parked_and_send(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
-}
-
 TEST(locked_rows_remain_and_parked_ones_are_counted)
 {
     struct lane_fixture *fixture = *state;
@@ -626,28 +523,6 @@ TEST(a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled)
                                  " WHERE sent_at IS NOT NULL"),
                         "1,3");
     claim_count(fixture, 0); /* its note keeps it out of claims */
-}
-
-TEST(a_silent_host_is_passed_over)
-{
-    struct lane_fixture *fixture = *state;
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t len = sizeof address;
-    int silent = socket(AF_INET, SOCK_STREAM, 0);
-    const char *at = strchr(fixture->url, '@') + 1;
-    static char url[512];
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_int_equal(bind(silent, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(silent, 1), 0);
-    assert_int_equal(getsockname(silent, (struct sockaddr *)&address, &len), 0);
-    (void)snprintf(url, sizeof url,
-                   "postgresql://" HARNESS_RELAY "@127.0.0.1:%d,%s?connect_timeout=2",
-                   ntohs(address.sin_port), at);
-    fixture->options.url = url;
-    insert_rows(fixture, 1);
-    claim_count(fixture, 1);
-    (void)close(silent);
 }
 
 TEST(a_purge_finds_old_rows_whatever_the_order_of_the_ids)
@@ -755,37 +630,6 @@ TEST(a_lane_beside_which_nobody_flushes_claims_nothing)
     assert_string_equal(fixture->error.text, "no session flushes the WAL");
     outbox_abandon(alone);
     outbox_close(alone);
-}
-
-TEST(a_missing_table_is_reported_with_its_remedy)
-{
-    struct lane_fixture *fixture = *state;
-
-    sql(fixture->conn, "DROP TABLE outbox");
-    assert_int_equal(claim(fixture), -1);
-    assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
-    assert_string_equal(fixture->error.text, "table \"public\".\"outbox\" does not exist");
-    assert_string_equal(fixture->error.hint, "outbox-relay init");
-}
-
-TEST(an_unreachable_server_is_a_transient_error)
-{
-    static char nowhere[] = "postgresql://postgres@127.0.0.1:1/postgres";
-    struct lane_fixture *fixture = *state;
-
-    fixture->options.url = nowhere;
-    assert_int_equal(claim(fixture), -1);
-    assert_int_equal(fixture->error.kind, ERROR_TRANSIENT);
-    assert_int_equal(fixture->error.origin, ERROR_DATABASE);
-}
-
-TEST(a_wrong_database_is_a_permanent_error)
-{
-    struct lane_fixture *fixture = *state;
-
-    (void)strcat(fixture->url, "_missing");
-    assert_int_equal(claim(fixture), -1);
-    assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
 }
 
 TEST(a_claim_never_needs_a_sequential_scan_or_a_sort)

@@ -147,16 +147,6 @@ TEST(lanes_share_the_slices)
     outbox_close(second);
 }
 
-TEST(rows_without_a_key_are_claimed_too)
-{
-    struct lane_fixture *fixture = *state;
-
-    sql(fixture->conn, "INSERT INTO outbox (topic) SELECT 't' FROM generate_series(1, 100)");
-    claim_count(fixture, 100);
-    send_all(fixture);
-    claim_count(fixture, 0);
-}
-
 TEST(behind_a_dead_row_its_key_waits_and_no_other)
 {
     struct lane_fixture *fixture = *state;
@@ -446,18 +436,6 @@ TEST(a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone)
     PQfinish(other);
 }
 
-TEST(a_retried_row_that_stands_behind_another_is_not_due)
-{
-    struct lane_fixture *fixture = *state;
-
-    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state) VALUES"
-                       " (1, gen_random_uuid(), 't', 'k', 'dead'),"
-                       " (2, gen_random_uuid(), 't', 'k', 'dead')");
-    dead(fixture, PARKED_RETRY, "2");
-    assert_string_equal(sql_text(fixture->conn, "SELECT state FROM outbox_parked WHERE id = 2"),
-                        "behind");
-}
-
 static void claim_late_and_later(struct lane_fixture *fixture, PGconn *writer)
 {
     sql(writer, "COMMIT");
@@ -597,40 +575,6 @@ TEST(a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more)
     send_all(fixture);
 }
 
-/* Counts the rows of each slice, in the order in which the slices came. */
-static int count_by_slice(const struct batch *batch, int counts[])
-{
-    const PGresult *rows = batch->rows;
-    int count = 0;
-    int last = -1;
-
-    for (int row = 0; row < PQntuples(rows); row++) {
-        int slice = wire_int4(PQgetvalue(rows, row, CLAIM_SLICE));
-
-        if (slice != last)
-            counts[count++] = 0;
-        last = slice;
-        counts[count - 1]++;
-    }
-    return count;
-}
-
-TEST_WITH(the_rows_of_a_backlog_come_of_several_slices, set_up_64, tear_down)
-{
-    struct lane_fixture *fixture = *state;
-    int counts[500];
-
-    sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k' || i"
-                       " FROM generate_series(1, 20000) i");
-    for (int claims = 0; claims < 2; claims++) {
-        claim_count(fixture, 500);
-        assert_int_equal(count_by_slice(&fixture->batch, counts), 4);
-        for (int i = 0; i < 4; i++)
-            assert_int_equal(counts[i], 125);
-        send_all(fixture);
-    }
-}
-
 TEST_WITH(the_only_slice_with_rows_gives_the_whole_claim, set_up_64, tear_down)
 {
     struct lane_fixture *fixture = *state;
@@ -673,62 +617,6 @@ TEST(slices_that_others_have_emptied_meanwhile_hide_no_row)
     send_all(fixture);
     claim_count(fixture, 0);
     assert_false(fixture->batch.has_more);
-}
-
-static void await_other_bounds(struct lane_fixture *fixture, int behind, int64_t id)
-{
-    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
-    int found = 0;
-
-    while (found != SLICES - behind) {
-        assert_true(harness_now_ms() < deadline_ms);
-        harness_pause();
-        read_horizon(fixture);
-        found = 0;
-        for (int i = 0; i < SLICES; i++)
-            found += fixture->view.bounds[i].low > id;
-    }
-}
-
-TEST(the_slice_that_is_furthest_behind_comes_first)
-{
-    struct lane_fixture *fixture = *state;
-
-    sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k'"
-                       " FROM generate_series(1, 2000) i");
-    await_other_bounds(fixture, 1, 2000);
-    insert(fixture, "j"); /* of another slice */
-    for (int claims = 0; claims < 4; claims++) {
-        fixture->outbox->slices->choice.width = 1;
-        claim_count(fixture, 500);
-        assert_text(fixture->batch.messages[0].key, "k");
-        send_all(fixture);
-    }
-    claim_count(fixture, 1);
-    assert_text(fixture->batch.messages[0].key, "j");
-}
-
-TEST(another_number_of_slices_ends_the_claims)
-{
-    struct lane_fixture *fixture = *state;
-
-    insert(fixture, "k");
-    sql(fixture->conn, "UPDATE outbox_slice SET slices = 16");
-    assert_int_equal(claim(fixture), -1);
-    assert_non_null(strstr(fixture->error.text, "now says 16 slices"));
-    assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
-}
-
-TEST(an_emptied_slice_table_ends_the_claims)
-{
-    struct lane_fixture *fixture = *state;
-
-    insert(fixture, "k");
-    sql(fixture->conn, "DELETE FROM outbox_slice");
-    assert_int_equal(claim(fixture), -1);
-    assert_non_null(strstr(fixture->error.text, "has no rows any more"));
-    assert_non_null(strstr(fixture->error.hint, "outbox-relay init"));
-    assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
 }
 
 TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other)
@@ -913,26 +801,6 @@ TEST(rows_that_share_an_id_are_claimed)
         assert_true(fixture->batch.count > 0);
         send_all(fixture);
     }
-}
-
-TEST(a_claim_whose_rows_are_not_in_their_order_is_refused)
-{
-    struct lane_fixture *fixture = *state;
-    struct message *messages = fixture->batch.messages;
-    struct text first;
-
-    insert(fixture, "k");
-    insert(fixture, "k");
-    claim_count(fixture, 2);
-    first = messages[0].id;
-    messages[0].id = messages[1].id;
-    messages[1].id = first;
-    for (int i = 0; i < fixture->outbox->slices->locked_count; i++)
-        fixture->outbox->slices->claimed[i].last = HORIZON_UNKNOWN;
-    assert_int_equal(slice_lock_note_claimed(fixture->outbox->slices, &fixture->batch,
-                                             fixture->batch.count, &fixture->error),
-                     -1);
-    assert_non_null(strstr(fixture->error.text, "out of order, at id 1"));
 }
 
 /* Records of the server's own may come in between, on a busy machine more often than not. */

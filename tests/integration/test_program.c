@@ -53,19 +53,6 @@ TEST(emit_reads_a_payload_and_ndjson_from_stdin)
                         "a|k|{\"n\": 12345678901234567890.10};b|k|T|[1.50]|{\"h\": \"v\"};c");
 }
 
-TEST(one_bad_line_inserts_nothing_and_is_named)
-{
-    struct fixture *fixture = *state;
-
-    process_free(&fixture->process);
-    expect(fixture,
-           process_run(&fixture->process, "{\"topic\": \"a\"}\n{\"topic\": }\n", "emit", "-c",
-                       fixture->config, NULL),
-           2);
-    assert_says(fixture->process.err, "stdin:2:");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
-}
-
 TEST(a_field_that_emit_does_not_know_inserts_nothing_and_is_named)
 {
     struct fixture *fixture = *state;
@@ -128,51 +115,6 @@ TEST(drain_leaves_dead_rows_with_status_1_and_they_can_be_listed_and_dropped)
     expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "dropped 1");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
-}
-
-TEST(drop_all_leaves_rows_that_wait_for_another_try)
-{
-    struct fixture *fixture = *state;
-
-    sql(fixture->conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, due, sent_at)"
-        " VALUES (1, gen_random_uuid(), 't', now(), 'retry', now() + interval '1 hour', NULL),"
-        " (2, gen_random_uuid(), 't', now(), 'dead', NULL, NULL),"
-        " (3, gen_random_uuid(), 't', now(), 'dead', NULL, NULL),"
-        " (4, gen_random_uuid(), 't', now(), 'sent', NULL, now())");
-    expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "dropped 2");
-    assert_string_equal(
-        sql_text(fixture->conn, "SELECT string_agg(id::text, ',' ORDER BY id) FROM outbox_parked"),
-        "1,4");
-    expect(fixture, run(fixture, "dead", "drop", "1", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "dropped 1");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 1"),
-                     0);
-}
-
-TEST(status_counts_backlog_parked_dead_and_relays)
-{
-    struct fixture *fixture = *state;
-    struct process relay;
-    json_t *status;
-
-    sql(fixture->conn, "INSERT INTO outbox (topic, created_at) VALUES ('', now()), ('ok', now())");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
-    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
-    wait_for_number(fixture->conn, 2,
-                    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE"
-                    " 'outbox-relay/%/_' AND datname = current_database()");
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
-    status = json_loads(fixture->process.out, 0, NULL);
-    assert_non_null(status);
-    assert_int_equal(json_integer_value(json_object_get(status, "backlog")), 0);
-    assert_int_equal(json_integer_value(json_object_get(status, "dead")), 1);
-    assert_int_equal(json_integer_value(json_object_get(status, "relays")), 1);
-    assert_int_equal(json_integer_value(json_object_get(status, "lanes")), 2);
-    json_decref(status);
-    process_stop(&relay, SIGTERM);
-    process_free(&relay);
 }
 
 /* Of others' sessions an ordinary role sees the name and nothing else. */

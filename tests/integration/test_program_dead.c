@@ -5,9 +5,7 @@
 #include "route/match.h"
 
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -381,21 +379,6 @@ TEST(a_text_payload_is_shown_as_it_is_or_escaped)
     assert_says(fixture->process.out, "payload       10 bytes\n\\x1b]0;title\\x07\n");
 }
 
-TEST(a_bytea_payload_is_shown_by_its_bytes)
-{
-    struct fixture *fixture = *state;
-
-    park_payload(fixture, "bytea", "'\\x00ff0a61'");
-    expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "payload       4 bytes\n\\x00\\xff\\na\n");
-    sql(fixture->conn, "UPDATE outbox_parked SET payload = 'plain' WHERE id = 1");
-    expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "payload       5 bytes\nplain\n");
-    sql(fixture->conn, "UPDATE outbox_parked SET payload = '' WHERE id = 1");
-    expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "payload       0 bytes\n\n");
-}
-
 TEST(a_payload_in_a_domain_over_bytea_is_emitted_and_shown_by_its_bytes)
 {
     struct fixture *fixture = *state;
@@ -455,20 +438,6 @@ TEST(nothing_that_a_row_holds_commands_a_terminal)
     }
 }
 
-TEST(a_long_error_is_cut_in_the_list_and_whole_in_show_as_json)
-{
-    struct fixture *fixture = *state;
-
-    park_four(fixture);
-    sql(fixture->conn,
-        "UPDATE outbox_parked SET error = repeat('long ', 1000) || 'end' WHERE topic IS NOT NULL");
-    expect(fixture, run(fixture, "dead", "list", "--topic", "stock", "-c", fixture->config), 0);
-    assert_true(strlen(fixture->process.out) < 400);
-    assert_says(fixture->process.out, "...\n");
-    expect(fixture, run(fixture, "dead", "show", "1", "--json", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "long end\"");
-}
-
 TEST(status_shows_the_most_frequent_reasons)
 {
     struct fixture *fixture = *state;
@@ -511,39 +480,6 @@ TEST(a_row_that_can_never_be_sent_shows_in_status_with_its_reason)
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "dead     1, oldest ");
     assert_says(fixture->process.out, sql_text(fixture->conn, "SELECT error FROM outbox_parked"));
-}
-
-TEST(status_with_watch_shows_the_reasons_too)
-{
-    struct fixture *fixture = *state;
-    struct process *process = &fixture->process;
-
-    park_four(fixture);
-    process_free(process);
-    process_start(process, NULL, "status", "--watch", "--json", "-c", fixture->config, NULL);
-    process_await_words(process, "\"reason\":\"broken\"");
-    sql(fixture->conn, "UPDATE outbox_parked SET error = 'mended' WHERE topic IS NOT NULL");
-    process_await_words(process, "\"reason\":\"mended\"");
-    process_stop(process, SIGTERM);
-}
-
-TEST(check_compares_the_types_of_the_parked_columns)
-{
-    struct fixture *fixture = *state;
-
-    park_four(fixture);
-    sql(fixture->conn,
-        "ALTER TABLE outbox_parked ALTER COLUMN payload TYPE text USING payload::text");
-    sql(fixture->conn, "ALTER TABLE outbox_parked ALTER COLUMN id TYPE int");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
-    assert_says(fixture->process.out,
-                "column payload of \"public\".\"outbox_parked\" has type text, not jsonb");
-    assert_says(fixture->process.out,
-                "  fix: ALTER TABLE \"public\".\"outbox_parked\" ALTER COLUMN id"
-                " TYPE bigint USING id::bigint;\n");
-    assert_says(fixture->process.out,
-                "  fix: ALTER TABLE \"public\".\"outbox_parked\" ALTER COLUMN"
-                " payload TYPE pg_catalog.jsonb USING payload::pg_catalog.jsonb;\n");
 }
 
 /* Executes the fixes that check prints until it reports no error. */

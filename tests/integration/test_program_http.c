@@ -177,18 +177,6 @@ TEST(what_rows_say_is_data_and_no_part_of_the_page)
     stop_relay(fixture);
 }
 
-TEST_WITH(of_a_large_backlog_a_bound_is_known, set_up_away, fixture_close)
-{
-    struct fixture *fixture = *state;
-
-    sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 'gone.a', (i %% 100)::text FROM"
-                       " generate_series(1, 15000) i");
-    start(fixture);
-    await_answer("/metrics", 200, "\noutbox_relay_backlog_is_bound 1\n");
-    assert_says(answer, "\noutbox_relay_backlog_rows 10000\n");
-    stop_relay(fixture);
-}
-
 TEST(without_an_address_nothing_is_served)
 {
     struct fixture *fixture = *state;

@@ -66,29 +66,6 @@ TEST(an_insert_wakes_an_idle_relay_each_time)
     wake_ten_times(fixture);
 }
 
-TEST(an_insert_wakes_a_relay_that_keeps_the_order_of_keys)
-{
-    struct fixture *fixture = *state;
-
-    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
-    poll_every(fixture, "60s", "key");
-    expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
-    wake_ten_times(fixture);
-}
-
-TEST(a_backlog_that_comes_at_once_is_relayed_to_its_end)
-{
-    struct fixture *fixture = *state;
-
-    begin(fixture);
-    start_relay(fixture, &fixture->process);
-    wait_for_number(fixture->conn, 1, ARMED);
-    sql(fixture->conn, "INSERT INTO outbox (topic) SELECT 't' FROM generate_series(1, 20000)");
-    wait_for_number(fixture->conn, 0, UNSENT);
-    stop_relay(fixture, &fixture->process);
-    assert_int_equal(count_lines(fixture->process.out), 20000);
-}
-
 TEST(a_relay_whose_listening_session_ends_listens_again)
 {
     struct fixture *fixture = *state;
@@ -154,20 +131,6 @@ TEST(an_insert_that_was_open_before_the_relay_came_is_not_lost)
     PQfinish(open);
     stop_relay(fixture, &fixture->process);
     assert_int_equal(count_lines(fixture->process.out), 2);
-}
-
-/* Claims wait for the first scan of the table, and an idle relay polls once a minute. */
-TEST(what_was_there_before_the_relay_is_found_at_once)
-{
-    struct fixture *fixture = *state;
-
-    begin(fixture);
-    for (int i = 0; i < 5; i++) {
-        sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
-        start_relay(fixture, &fixture->process);
-        wait_for_number(fixture->conn, 0, UNSENT);
-        stop_relay(fixture, &fixture->process);
-    }
 }
 
 TEST(an_insert_that_stays_open_wakes_the_relay_when_it_commits)

@@ -84,22 +84,6 @@ TEST(a_column_by_another_name_is_offered_before_one_is_added)
     assert_says(fixture->process.err, "write key = \"message_key\" in [outbox.columns]");
 }
 
-TEST(a_column_of_the_wrong_type_gives_way_to_one_that_fits)
-{
-    struct fixture *fixture = *state;
-
-    sql(fixture->conn, "CREATE TABLE events (id uuid PRIMARY KEY, seq bigserial UNIQUE, topic int,"
-                       " subject text, payload int, body jsonb, sent_at boolean, published_at"
-                       " timestamptz)");
-    write_config_for(fixture, "table = \"events\"");
-    expect(fixture, run_command(fixture, "check"), 3);
-    assert_says(fixture->process.out, "fix: write topic = \"subject\" in [outbox.columns]");
-    assert_says(fixture->process.out, "fix: write payload = \"body\" in [outbox.columns]");
-    assert_says(fixture->process.out, "fix: write sent_at = \"published_at\" in [outbox.columns]");
-    assert_says(fixture->process.out, "fix: write event_id = \"id\" in [outbox.columns]");
-    assert_says(fixture->process.out, "fix: write id = \"seq\" in [outbox.columns]");
-}
-
 /* Also the rows of an application that does not know the new columns. */
 TEST(the_rows_of_a_table_to_which_init_adds_columns_are_sent)
 {
@@ -288,27 +272,6 @@ TEST(a_name_has_any_characters)
         assert_int_equal(count_lines(fixture->process.out), 1);
         expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
         expect(fixture, run_command(fixture, "status"), 0);
-    }
-}
-
-TEST(a_name_that_is_refused_says_which_character)
-{
-    static const char *const cases[][2] = {
-        {"table = '\"Outbox\"'", "contains a double quote"},
-        {"table = 'a.b.c'", "has more than one dot"},
-        {"table = ''", "must not be empty"},
-        {"table = 'public.'", "has an empty name"},
-        {"table = 'public.outbox '", "begins or ends with a blank"},
-        {"table = \"a\\tb\"", "contains a control character"},
-        {"[outbox.columns]\nid = ''", "id: must not be empty"},
-        {"[outbox.columns]\nid = '\"Id\"'", "contains a double quote"},
-    };
-    struct fixture *fixture = *state;
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        write_config_for(fixture, cases[i][0]);
-        expect(fixture, run_command(fixture, "check"), 2);
-        assert_says(fixture->process.err, cases[i][1]);
     }
 }
 

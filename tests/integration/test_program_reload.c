@@ -95,30 +95,3 @@ TEST(a_broken_file_leaves_the_running_configuration_and_says_where)
     expect(fixture, process->status, 0);
     assert_int_equal(count_lines(process->out), 100);
 }
-
-TEST(an_unchanged_file_changes_nothing)
-{
-    struct fixture *fixture = *state;
-    struct process *process = &fixture->process;
-
-    start(fixture, "[log]\nlevel = \"debug\"\n" STDOUT_SINK);
-    rewrite(fixture, "", "[log]\nlevel = \"debug\"\n" STDOUT_SINK);
-    process_await_words(process, "is read again");
-    process_stop(process, SIGTERM);
-    expect(fixture, process->status, 0);
-    assert_int_equal(process_count_words(process, ", was "), 0);
-    assert_int_equal(process_count_words(process, "needs a restart"), 0);
-}
-
-TEST(the_format_of_the_log_changes_too)
-{
-    struct fixture *fixture = *state;
-    struct process *process = &fixture->process;
-
-    start(fixture, STDOUT_SINK);
-    rewrite(fixture, "", "[log]\nformat = \"json\"\n" STDOUT_SINK);
-    process_await_words(process, "[log] format = json, was text");
-    process_stop(process, SIGTERM);
-    expect(fixture, process->status, 0);
-    assert_says(process->err, "\"level\":\"info\",\"msg\":\"stopping");
-}

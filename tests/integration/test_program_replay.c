@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 FIXTURE(set_up, fixture_close)
@@ -32,30 +31,6 @@ static void load_drained(struct fixture *fixture)
     sql(fixture->conn, "DROP TABLE IF EXISTS drained");
     sql(fixture->conn, "CREATE TEMP TABLE drained AS SELECT place, line->>'id' AS id,"
                        " line->>'replayed_at' AS replayed_at, line FROM printed");
-}
-
-/* The rows of a table may lie in another order than the lines: a short line goes where an earlier
- * page still has room, if the version of PostgreSQL looks for it; an updated row moves in any. */
-TEST(lines_are_judged_in_the_order_in_which_they_were_printed)
-{
-    struct fixture *fixture = *state;
-    char *lines = calloc(1, 100 * 1200 + 100 * 30);
-    size_t len = 0;
-
-    assert_non_null(lines);
-    for (int i = 1; i <= 200; i++)
-        len += (size_t)sprintf(lines + len, "{\"n\": %d, \"pad\": \"%0*d\"}\n", i,
-                               i <= 100 ? 1150 : 1, 0);
-    load_printed(fixture, lines);
-    free(lines);
-    sql(fixture->conn, "UPDATE printed SET line = line WHERE place %% 2 = 1");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM (SELECT row_number() OVER ()"
-                                               " AS lies, place FROM printed) p"
-                                               " WHERE lies <> place") > 0,
-                     1);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE (line->>'n')::int = place"),
-        200);
 }
 
 static void insert_and_send(struct fixture *fixture, int count)

@@ -2,10 +2,8 @@
  * alone. */
 #include "integration/program.h"
 
-#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 FIXTURE(set_up, fixture_close)
@@ -69,15 +67,6 @@ TEST(drop_by_id_deletes_a_dead_and_a_waiting_row)
     DEAD(fixture, 0, "drop", "1", "00000000-0000-0000-0000-0000000000a3");
     assert_string_equal(fixture->process.out, "dropped 2\n");
     assert_string_equal(ids_where(fixture, "true"), "2,4,5");
-}
-
-TEST(a_row_that_is_named_twice_is_done_once)
-{
-    struct fixture *fixture = *state;
-
-    park_five(fixture);
-    DEAD(fixture, 0, "retry", "1", "1", "00000000-0000-0000-0000-0000000000a1");
-    assert_string_equal(fixture->process.out, "1 row will be tried again\n");
 }
 
 TEST(when_one_id_is_missing_nothing_is_done)
@@ -229,19 +218,6 @@ TEST(ten_thousand_dead_rows_are_retried_at_once)
     assert_int_equal(count_lines(fixture->process.out), 10000);
 }
 
-TEST(ten_thousand_dead_rows_are_dropped_by_topic)
-{
-    struct fixture *fixture = *state;
-
-    park_ten_thousand(fixture);
-    DEAD(fixture, 0, "drop", "--topic", "many.3");
-    assert_string_equal(fixture->process.out, "dropped 2500\n");
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE topic = 'many.3'"), 0);
-    DEAD(fixture, 0, "drop", "--topic", "many.*");
-    assert_string_equal(fixture->process.out, "dropped 7500\n");
-}
-
 TEST(as_many_ids_as_xargs_hands_over_are_looked_up_at_once)
 {
     struct fixture *fixture = *state;
@@ -294,32 +270,6 @@ TEST(a_running_relay_delivers_a_retried_row_with_its_event_id)
     DEAD(fixture, 0, "list");
     assert_string_equal(fixture->process.out, "");
     DEAD(fixture, 1, "retry", event_id);
-}
-
-TEST(a_running_relay_delivers_a_retried_row_that_waited_for_its_destination)
-{
-    struct fixture *fixture = *state;
-    struct process relay;
-
-    park_five(fixture);
-    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
-    await_relay(fixture);
-    DEAD(fixture, 0, "retry", "3");
-    process_await_words(&relay, "00000000-0000-0000-0000-0000000000a3");
-    process_stop(&relay, SIGTERM);
-    assert_int_equal(count_lines(relay.out), 1);
-    process_free(&relay);
-}
-
-TEST(a_row_that_dies_again_is_dead_with_its_reason)
-{
-    struct fixture *fixture = *state;
-
-    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
-    DEAD(fixture, 0, "retry", "--all");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
-    assert_string_equal(ids_where(fixture, "state = 'dead' AND attempts = 1 AND error > ''"), "1");
 }
 
 TEST(rows_that_a_relay_holds_are_not_waited_for_without_end)
@@ -444,36 +394,6 @@ TEST(mistakes_are_refused_before_anything_is_touched)
     expect(fixture, run(fixture, "dead", "-c", fixture->config), 2);
     assert_says(fixture->process.err, "usage: outbox-relay dead list | show ID | retry|drop");
     assert_unchanged(fixture, before);
-}
-
-TEST(help_names_every_option)
-{
-    static const char *const options[] = {"--type T",  "--topic T", "--since WHEN", "--all",
-                                          "--dry-run", "--json",    "retry",        "show ID"};
-    struct fixture *fixture = *state;
-
-    expect(fixture, run(fixture, "dead", "--help"), 0);
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        assert_says(fixture->process.out, options[i]);
-    expect(fixture, run(fixture, "help"), 0);
-    assert_null(strstr(fixture->process.out, "--since"));
-}
-
-TEST(a_row_that_waits_for_a_destination_is_listed_and_retried)
-{
-    struct fixture *fixture = *state;
-
-    park_five(fixture);
-    sql(fixture->conn,
-        "UPDATE outbox_parked SET state = 'waiting', waits_for = 'out/shop.x' WHERE id = 3");
-    DEAD(fixture, 0, "list");
-    assert_says(fixture->process.out, "3\twaiting\t");
-    DEAD(fixture, 0, "show", "3", "--json");
-    DEAD(fixture, 0, "retry", "3");
-    assert_string_equal(ids_where(fixture, RETRIED), "3");
-    DEAD(fixture, 0, "drop", "--all");
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
 }
 
 TEST(a_table_of_somebody_else_is_served_by_its_own_ids)

@@ -89,31 +89,6 @@ TEST(a_relay_killed_in_flight_loses_nothing)
                 100000 + 2 * 500); /* lanes x batch */
 }
 
-/* The sequence counts the attempts, since it is not rolled back. With the growing back-off seven
- * attempts take more than three seconds; a slow machine only takes longer. */
-TEST(a_poison_row_that_cannot_be_moved_does_not_repeat_its_neighbours)
-{
-    struct fixture *fixture = *state;
-    struct process *process = &fixture->process;
-
-    sql(fixture->conn, "INSERT INTO outbox (topic) SELECT CASE i WHEN 5 THEN '' ELSE 'good' END"
-                       " FROM generate_series(1, 11) i");
-    sql(fixture->conn, "CREATE TABLE notes (id bigint REFERENCES outbox (id))");
-    sql(fixture->conn, "INSERT INTO notes VALUES (5)");
-    process_start(process, NULL, "run", "-c", fixture->config, NULL);
-    wait_for_number(fixture->conn, 10, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
-    process_await_words(process, "notes");
-    process_stop(process, SIGTERM);
-    expect(fixture, process->status, 0);
-    load_printed(fixture, process->out);
-    assert_int_equal(count_lines(process->out), 10);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     10);
-    assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(id::text, ',') FROM outbox"
-                                                " WHERE sent_at IS NULL"),
-                        "5");
-}
-
 /* A configuration with a NATS sink where nothing listens; port 1 is reserved. */
 static void write_config_with_a_sink_that_is_away(struct fixture *fixture)
 {
@@ -308,20 +283,4 @@ TEST(a_sent_at_that_every_row_has_is_not_the_relays)
         expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
         assert_int_equal(count_lines(fixture->process.out), 1);
     }
-}
-
-TEST(a_mapped_table_is_relayed_without_any_change_to_it)
-{
-    struct fixture *fixture = *state;
-
-    make_their_events(fixture, "aggregatetype, aggregateid, type, payload",
-                      "'order', 'o-1', 'OrderPaid', '{\"a\": 1}'");
-    write_config(fixture,
-                 "table = \"public.their_events\"\npreset = \"debezium\"\non_sent = \"delete\"\n"
-                 "adopt = true",
-                 STDOUT_SINK);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "\"topic\":\"order\",\"key\":\"o-1\"");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM their_events"), 0);
 }

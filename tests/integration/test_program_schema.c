@@ -73,18 +73,6 @@ TEST(init_adds_what_a_parked_table_lacks)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
 }
 
-TEST(run_refuses_a_parked_table_without_a_column_of_the_outbox_as_check_does)
-{
-    struct fixture *fixture = *state;
-
-    sql(fixture->conn, "ALTER TABLE outbox_parked DROP COLUMN headers");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
-    assert_says(fixture->process.out, "column headers is missing in \"public\".\"outbox_parked\"");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
-    assert_says(fixture->process.err, "column headers is missing in \"public\".\"outbox_parked\"");
-    assert_says(fixture->process.err, "ADD COLUMN headers pg_catalog.jsonb;");
-}
-
 TEST(check_warns_of_each_index_that_the_parked_table_lacks)
 {
     struct fixture *fixture = *state;

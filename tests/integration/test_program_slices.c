@@ -166,20 +166,6 @@ TEST(the_slices_of_every_type_of_key_are_found_again)
     }
 }
 
-TEST(columns_of_any_name_have_their_slices)
-{
-    struct fixture *fixture = *state;
-
-    sql(fixture->conn, "ALTER TABLE outbox RENAME key TO \"Order\";"
-                       " ALTER TABLE outbox RENAME id TO \"select\";"
-                       " ALTER TABLE outbox RENAME sent_at TO \"Sent\";"
-                       " DROP INDEX outbox_slice_idx");
-    write_config_by_key(fixture, "[outbox.columns]\nkey = \"Order\"\nid = \"select\"\n"
-                                 "sent_at = \"Sent\"\n");
-    expect_init_then_ready(fixture);
-    expect(fixture, run_command(fixture, "status"), 0);
-}
-
 TEST(a_key_that_is_missing_is_added_before_its_index)
 {
     struct fixture *fixture = *state;
@@ -470,26 +456,6 @@ TEST(a_key_that_is_a_domain_over_bytea_is_refused)
                            "or give the column another type");
 }
 
-TEST(the_slices_of_a_domain_are_those_of_its_text)
-{
-    struct fixture *fixture = *state;
-
-    sql(fixture->conn, "CREATE DOMAIN word AS text;"
-                       " ALTER TABLE outbox ALTER key TYPE word;"
-                       " ALTER TABLE outbox_parked ALTER key TYPE word;"
-                       " DROP INDEX outbox_slice_idx; CREATE INDEX theirs ON outbox"
-                       " (((hashtext(coalesce(key::text, id::text)) & 2147483647) %% 64), id)"
-                       " WHERE sent_at IS NULL");
-    expect(fixture, run_command(fixture, "init"), 0);
-    expect(fixture, run_command(fixture, "check"), 0);
-    assert_null(strstr(fixture->process.out, "has no index"));
-    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
-    assert_says(fixture->process.out,
-                "(((pg_catalog.hashtext(COALESCE(\"key\"::pg_catalog.text,"
-                " \"id\"::pg_catalog.text)) OPERATOR(pg_catalog.&) 2147483647)"
-                " OPERATOR(pg_catalog.%) 64), \"id\")");
-}
-
 TEST(check_warns_of_a_sequence_whose_ids_do_not_grow_in_order)
 {
     static const char *const changes[][2] = {
@@ -549,22 +515,6 @@ TEST(the_printed_grants_let_a_role_lock_slices)
     assert_says(fixture->process.err, "permission denied for table \"public\".\"outbox_slice\"");
     expect(fixture, run_command(fixture, "status"), 0);
     sql(fixture->conn, "DROP OWNED BY locker; DROP ROLE locker");
-}
-
-TEST(status_shows_the_age_of_the_oldest_row_of_all_slices)
-{
-    struct fixture *fixture = *state;
-
-    sql(fixture->conn,
-        "INSERT INTO outbox (topic, key, created_at, sent_at)"
-        " SELECT 't', n::text, now() - interval '2 days', now() FROM generate_series(1, 1000) n");
-    sql(fixture->conn, "INSERT INTO outbox (topic, key, created_at) SELECT 't', n::text,"
-                       " now() - interval '1 day' / n FROM generate_series(1, 300) n");
-    expect(fixture, run_command(fixture, "status"), 0);
-    assert_says(fixture->process.out, "backlog  300");
-    assert_says(fixture->process.out, "oldest 1 d 0 h");
-    expect(fixture, run_command(fixture, "check"), 0);
-    assert_says(fixture->process.out, "ok: sink out, \"t\"");
 }
 
 TEST(what_needs_no_slices_works_without_them)

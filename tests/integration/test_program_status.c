@@ -289,16 +289,6 @@ TEST(a_held_snapshot_makes_no_look_slower)
     PQfinish(holder);
 }
 
-TEST(rows_without_a_relay_need_attention)
-{
-    struct fixture *fixture = *state;
-
-    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "\nattention\n- no relay runs, and 1 row is to be sent\n"
-                                      "  fix: outbox-relay run\n");
-}
-
 /* Neither has a time of its own, and a relay alone would send neither. */
 TEST(rows_behind_a_dead_one_call_for_no_relay)
 {

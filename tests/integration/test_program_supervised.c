@@ -141,15 +141,6 @@ TEST(a_relay_whose_table_was_dropped_ends)
     expect_to_end_with_3(fixture, "table \"public\".\"outbox\" does not exist");
 }
 
-TEST(a_relay_whose_table_lost_a_column_ends)
-{
-    struct fixture *fixture = *state;
-
-    start(fixture, NULL);
-    sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN topic");
-    expect_to_end_with_3(fixture, "has no column \"topic\"");
-}
-
 TEST(a_relay_with_another_number_of_slices_ends)
 {
     struct fixture *fixture = *state;
@@ -200,5 +191,3 @@ TEST(a_table_that_comes_back_soon_is_waited_for)
     process_stop(&fixture->process, SIGTERM);
     expect(fixture, fixture->process.status, 0);
 }
-
-#undef TEST

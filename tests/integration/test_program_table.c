@@ -460,21 +460,6 @@ TEST(a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events'))"), 0);
 }
 
-TEST(a_new_table_is_made_with_the_condition)
-{
-    struct fixture *fixture = *state;
-
-    write_config_for(fixture, "where = \"topic <> 'private'\"");
-    expect(fixture, run_command(fixture, "init"), 0);
-    expect(fixture, run_command(fixture, "check"), 0);
-    sql(fixture->conn, "INSERT INTO events (topic) VALUES ('t'), ('private'), ('t')");
-    expect(fixture, drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 2);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"
-                                               " AND topic = 'private'"),
-                     1);
-}
-
 /* By then its id is below every bound (docs/horizon.md). */
 TEST(a_row_that_an_update_brings_within_where_is_sent)
 {
@@ -713,19 +698,6 @@ TEST(init_creates_nothing_beside_a_table_with_columns_of_other_types)
     write_config_for(fixture, "on_sent = \"delete\"");
     expect(fixture, run_command(fixture, "check"), 3);
     assert_null(strstr(fixture->process.out, "column \"sent_at\" (sent_at) of")); /* NULL or not */
-}
-
-TEST(run_refuses_a_type_that_was_changed)
-{
-    struct fixture *fixture = *state;
-
-    make_events(fixture);
-    write_config_for(fixture, "");
-    init(fixture);
-    sql(fixture->conn, "ALTER TABLE events ALTER COLUMN topic TYPE int USING 1");
-    expect(fixture, drain(fixture), 3);
-    assert_says(fixture->process.err, "column \"topic\" (topic) of \"public\".\"events\" has type"
-                                      " integer; it must be text, varchar or an enum");
 }
 
 TEST(init_creates_nothing_while_a_column_is_missing)

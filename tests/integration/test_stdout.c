@@ -123,21 +123,6 @@ static int count_lines(const char *topic)
     return count;
 }
 
-TEST(each_message_is_a_line)
-{
-    start_reading();
-    (void)add_message(&batch, "a", "k", "one");
-    (void)add_message(&batch, "b", NULL, NULL);
-    assert_int_equal(broker_ready(broker, &error), 0);
-    assert_int_equal(publish_within(WAIT_MS), 0);
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
-    finish_reading();
-    assert_string_equal(output,
-                        "{\"topic\":\"a\",\"key\":\"k\",\"id\":\"00000000-0000-4000-8000-"
-                        "000000000001\",\"payload\":\"one\"}\n"
-                        "{\"topic\":\"b\",\"id\":\"00000000-0000-4000-8000-000000000002\"}\n");
-}
-
 TEST(a_batch_larger_than_the_pipe_arrives_whole)
 {
     static char payload[20001];
@@ -164,16 +149,6 @@ TEST(what_the_sink_does_not_take_is_rejected)
     assert_refused(&batch.messages[0], VERDICT_REJECTED, "allow list");
     assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
     assert_refused(&batch.messages[2], VERDICT_REJECTED, "payload of 200000000 bytes");
-}
-
-TEST(messages_of_other_sinks_are_left_alone)
-{
-    start_reading();
-    add_message(&batch, "t", NULL, "x")->sink = SINK + 1;
-    assert_int_equal(publish_within(WAIT_MS), 0);
-    assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
-    finish_reading();
-    assert_int_equal(output_len, 0);
 }
 
 struct lane {
@@ -246,17 +221,6 @@ TEST(a_stalled_reader_costs_the_deadline_and_tears_no_line)
     assert_in_range(count_lines("t"), 10, 11);
 }
 
-TEST(a_reader_that_has_gone_ends_the_relay)
-{
-    assert_int_equal(close(pipe_end), 0);
-    pipe_end = -1;
-    (void)add_message(&batch, "t", NULL, "x");
-    assert_int_equal(publish_within(WAIT_MS), -1);
-    assert_int_equal(error.kind, ERROR_FATAL);
-    assert_string_equal(error.text, "stdout: Broken pipe");
-    assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
-}
-
 TEST(a_file_takes_lines_as_well)
 {
     char path[] = "/tmp/test_stdout.XXXXXX";
@@ -312,17 +276,4 @@ TEST(a_line_that_an_error_has_cut_is_finished_first)
     finish_reading();
     assert_int_equal(count_lines("t"), 4);
     assert_int_equal(unlink(path), 0);
-}
-
-TEST(every_destination_exists)
-{
-    struct findings findings;
-
-    assert_int_equal(findings_init(&findings), 0);
-    assert_int_equal(broker_inspect(broker, "t", &findings, &error), 0);
-    assert_int_equal(findings.count, 0);
-    assert_int_equal(broker_make(broker, "t", &error), 0);
-    allow(&options, "in.>");
-    assert_int_equal(broker_inspect(broker, "t", &findings, &error), -1);
-    findings_free(&findings);
 }
