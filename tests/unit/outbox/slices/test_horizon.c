@@ -1,5 +1,6 @@
 /*
- * The rule of docs/horizon.md, statement by statement, as a transcript of ticks, claims and scans.
+ * How far bounds rise and when, epochs, and the rows of some sinks, as a transcript of ticks,
+ * claims and scans. That no bound passes a row which is to come is shown by test_horizon_model.c.
  *
  * tick(DRAWN, "a b:7 c!"): DRAWN is the highest id drawn, and then a, b and c hold the table's
  * lock; b runs as xid 7, and c was prepared.
@@ -165,20 +166,6 @@ static bool scan_fully(int64_t lowest)
 
 /* ---- which ids are stable ---- */
 
-TEST(before_the_first_tick_nothing_is_known)
-{
-    assert_stable(UNKNOWN, UNKNOWN);
-    assert_bound(0, UNKNOWN, UNKNOWN);
-    claim(END);
-    assert_bound(0, UNKNOWN, UNKNOWN);
-}
-
-TEST(ids_that_were_drawn_are_stable_when_nobody_holds_the_lock)
-{
-    tick(100, "");
-    assert_stable(100, 100);
-}
-
 TEST(a_new_holder_keeps_the_ids_drawn_before_it_came_stable)
 {
     tick(100, "");
@@ -188,80 +175,6 @@ TEST(a_new_holder_keeps_the_ids_drawn_before_it_came_stable)
     assert_stable(100, 100);
     tick(400, "");
     assert_stable(400, 400);
-}
-
-TEST(ids_are_not_stable_while_a_holder_of_the_first_tick_stays)
-{
-    tick(100, "a");
-    assert_stable(UNKNOWN, UNKNOWN);
-    tick(200, "a b");
-    assert_stable(UNKNOWN, UNKNOWN);
-    tick(300, "b");
-    assert_stable(100, 100);
-}
-
-TEST(short_holders_cost_one_tick)
-{
-    tick(100, "");
-    tick(200, "a b");
-    assert_stable(100, 100);
-    tick(300, "c");
-    assert_stable(200, 200);
-    tick(400, "d e f");
-    assert_stable(300, 300);
-}
-
-TEST(the_oldest_holder_counts)
-{
-    tick(100, "");
-    tick(200, "m");
-    tick(300, "z m a");
-    assert_stable(100, 100);
-    tick(400, "a z");
-    assert_stable(200, 200);
-}
-
-/* The transaction that the session had before is another one. */
-TEST(a_prepared_transaction_that_turns_up_has_the_stable_id_of_before)
-{
-    tick(100, "");
-    tick(200, "a");
-    tick(300, "a");
-    tick(400, "p!");
-    assert_stable(100, 100);
-    tick(500, "p!");
-    assert_stable(100, 100);
-    tick(600, "");
-    assert_stable(600, 600);
-}
-
-TEST(a_transaction_that_is_prepared_under_its_number_keeps_its_base)
-{
-    tick(100, "");
-    tick(200, "");
-    tick(300, "a");
-    tick(400, "a!");
-    assert_stable(200, 200);
-}
-
-TEST(a_prepared_transaction_of_the_first_tick_leaves_nothing_known)
-{
-    tick(100, "p!");
-    tick(200, "p!");
-    assert_stable(UNKNOWN, UNKNOWN);
-}
-
-TEST(the_stable_id_never_falls)
-{
-    static const char *const holders[] = {"", "a", "a b", "b p!", "p! c", "c", "d q!", "q!", ""};
-    int64_t before = UNKNOWN;
-
-    for (int i = 0; i < 9; i++) {
-        tick(100 * (i + 1), holders[i]);
-        assert_true(view.stamp.stable_low >= before);
-        before = view.stamp.stable_low;
-    }
-    assert_stable(900, 900);
 }
 
 /* Where no sequence can be read the highest id that was claimed stands for it. */
@@ -358,18 +271,6 @@ TEST(evidence_from_an_older_epoch_does_not_end_the_present_one)
     assert_bound(0, 101, 101);
 }
 
-TEST(a_tick_that_was_asked_for_in_an_older_epoch_is_ignored)
-{
-    struct horizon_tick old = {.drawn = 500, .file = file, .now_ms = now_ms};
-    struct horizon_holder none;
-
-    old.holders = &none;
-    look();
-    horizon_connected(horizon, &here);
-    assert_false(horizon_tick(horizon, &old, &view.stamp));
-    assert_stable(UNKNOWN, UNKNOWN);
-}
-
 TEST(a_claim_that_was_asked_for_in_an_older_epoch_raises_nothing)
 {
     struct claim asked;
@@ -379,20 +280,6 @@ TEST(a_claim_that_was_asked_for_in_an_older_epoch_raises_nothing)
     horizon_connected(horizon, &here);
     tick(100, "");
     settle(&asked, END);
-    assert_bound(0, UNKNOWN, UNKNOWN);
-}
-
-TEST(a_scan_of_an_older_epoch_raises_nothing)
-{
-    struct claim asked;
-
-    tick(100, "");
-    asked = ask();
-    horizon_connected(horizon, &here);
-    tick(100, "");
-    for (int full = 0; full < 2; full++)
-        assert_false(
-            horizon_note_scan(horizon, &asked.stamp, 0, &asked.from, full == 1, 50, false));
     assert_bound(0, UNKNOWN, UNKNOWN);
 }
 
@@ -451,53 +338,6 @@ TEST(a_claim_raises_its_slice_s_bound_behind_what_it_took)
     assert_bound(0, 51, 51);
 }
 
-TEST(a_claim_raises_a_bound_behind_the_stable_id_at_most)
-{
-    tick(100, "");
-    claim(150);
-    assert_bound(0, 101, 101);
-    tick(200, "a");
-    claim(180);
-    assert_bound(0, 101, 101);
-    tick(300, "b");
-    claim(260);
-    assert_bound(0, 201, 201);
-}
-
-TEST(a_slice_that_was_claimed_to_its_end_is_bounded_by_the_stable_id)
-{
-    tick(100, "");
-    claim(END);
-    assert_bound(0, 101, 101);
-}
-
-/* The stable id of the time when it was asked for, whatever is known by now. */
-TEST(a_claim_counts_as_of_when_it_was_asked_for)
-{
-    struct claim asked;
-
-    tick(100, "");
-    asked = ask();
-    tick(200, "");
-    settle(&asked, END);
-    assert_bound(0, 101, 101);
-}
-
-TEST(a_claim_that_began_above_the_bound_raises_nothing)
-{
-    struct claim asked;
-
-    tick(100, "");
-    claim(END);
-    asked = ask();
-    assert_true(scan_fully(50));
-    assert_bound(0, 50, 50);
-    settle(&asked, END);
-    assert_bound(0, 50, 50);
-    claim(END);
-    assert_bound(0, 101, 101);
-}
-
 /* As a claim does that begins behind the rows of a sink that is away. */
 TEST(a_claim_that_does_not_begin_at_the_bound_leaves_it_alone)
 {
@@ -531,18 +371,6 @@ TEST(a_scan_raises_a_bound_to_the_lowest_row)
     assert_bound(0, 101, 101);
 }
 
-TEST(a_scan_that_began_above_the_bound_raises_nothing)
-{
-    struct claim asked;
-
-    tick(100, "");
-    claim(END);
-    asked = ask();
-    assert_true(scan_fully(50));
-    assert_false(horizon_note_scan(horizon, &asked.stamp, 0, &asked.from, false, END, false));
-    assert_bound(0, 50, 50);
-}
-
 TEST(a_full_scan_raises_a_bound_too)
 {
     tick(100, "");
@@ -551,34 +379,6 @@ TEST(a_full_scan_raises_a_bound_too)
     assert_false(scan_fully(60));
     assert_false(scan_fully(END));
     assert_bound(0, 101, 101);
-}
-
-/* The row's id was drawn before its INSERT took the lock. */
-TEST(a_full_scan_that_finds_a_row_below_the_bound_takes_it_back)
-{
-    tick(100, "");
-    claim(END);
-    assert_true(scan_fully(30));
-    assert_bound(0, 30, 30);
-    assert_bound(1, UNKNOWN, UNKNOWN);
-    assert_false(scan_fully(30));
-    assert_bound(0, 30, 30);
-}
-
-/* The row may have become visible only after their snapshots. */
-TEST(a_claim_or_scan_under_way_when_a_bound_is_taken_back_raises_nothing)
-{
-    struct claim asked;
-
-    tick(100, "");
-    scan(20, false);
-    asked = ask();
-    claim(END);
-    assert_true(scan_fully(50));
-    settle(&asked, END);
-    assert_bound(0, 50, 50);
-    assert_false(horizon_note_scan(horizon, &asked.stamp, 0, &asked.from, false, END, false));
-    assert_bound(0, 50, 50);
 }
 
 /* During the scan a claim has taken the rows that the scan found, and those above. */
@@ -650,41 +450,6 @@ TEST(a_holder_of_the_first_tick_is_left_out_after_a_quarter_of_a_second)
     assert_left_out(1, 7);
 }
 
-/* Such a holder is in no snapshot, and may have drawn an id. */
-TEST(a_holder_without_an_xid_is_never_left_out)
-{
-    tick(100, "");
-    tick(200, "a");
-    later(3600000);
-    tick(300, "a");
-    assert_stable(100, 100);
-    tick(400, "a:7");
-    assert_stable(100, 400);
-}
-
-TEST(a_holder_that_leaves_the_snapshots_before_its_lock_goes_stays_left_out)
-{
-    tick(100, "");
-    tick(200, "a:7");
-    later(2000);
-    tick(300, "a:7");
-    tick(400, "a");
-    assert_left_out(1, 7);
-    assert_stable(100, 400);
-}
-
-TEST(beside_a_holder_that_is_left_out_the_others_count)
-{
-    tick(100, "");
-    tick(200, "a:7");
-    later(2000);
-    tick(300, "a:7");
-    tick(400, "a:7 b:8");
-    assert_stable(100, 300);
-    tick(500, "a:7 c:9");
-    assert_stable(100, 400);
-}
-
 /* 'A' is the first of 17, and their bases are 100. */
 static void make_long(int count)
 {
@@ -747,90 +512,6 @@ TEST(high_rises_as_if_a_long_holder_was_not_there_and_low_to_its_base)
     assert_bound(0, 101, 301);
 }
 
-/* Its snapshot did not have all of the long holders. */
-TEST(a_claim_from_low_raises_low_and_high_only_with_it)
-{
-    let_a_be_long();
-    claim(END);
-    assert_bound(0, 101, 101);
-    claim_from_high(250);
-    claim(END);
-    assert_bound(0, 101, 251);
-}
-
-/* A scan whose snapshot had all long holders, which could not see theirs. */
-TEST(a_full_scan_that_finds_a_row_below_high_takes_high_back)
-{
-    let_a_be_long();
-    claim_from_high(END);
-    assert_bound(0, 101, 301);
-    look();
-    assert_true(horizon_note_scan(horizon, &view.stamp, 0, &view.bounds[0], true, 150, true));
-    assert_bound(0, 101, 150);
-    look();
-    assert_true(horizon_note_scan(horizon, &view.stamp, 0, &view.bounds[0], true, 50, false));
-    assert_bound(0, 50, 50);
-}
-
-TEST(when_a_long_holder_leaves_high_falls_back_to_low)
-{
-    let_a_be_long();
-    claim_from_high(END);
-    assert_bound(0, 101, 301);
-    tick(400, "");
-    assert_bound(0, 101, 101);
-    assert_left_out(0, 7);
-    assert_stable(400, 400);
-    claim(END);
-    assert_bound(0, 401, 401);
-}
-
-TEST(when_one_of_two_leaves_high_falls_back_too)
-{
-    tick(100, "");
-    tick(200, "a:7 b:8");
-    later(2000);
-    tick(300, "a:7 b:8");
-    claim_from_high(END);
-    assert_bound(0, 101, 301);
-    tick(400, "b:8");
-    assert_bound(0, 101, 101);
-    assert_left_out(1, 8);
-    assert_stable(100, 400);
-}
-
-/* A second holder that becomes long at the same tick keeps the number of long holders the same, but
- * does not replace the first. */
-TEST(high_falls_back_when_one_long_holder_leaves_and_another_comes)
-{
-    tick(100, "");
-    tick(200, "a:7 b:8");
-    later(1000);
-    tick(300, "a:7 b:8 c:9");
-    later(1000);
-    tick(400, "a:7 b:8 c:9");
-    claim_from_high(250);
-    assert_bound(0, 101, 201); /* c's base is 200 */
-    later(1000);
-    tick(500, "b:8 c:9");
-    assert_left_out(2, 9);
-    assert_bound(0, 101, 101);
-}
-
-TEST(a_claim_from_the_high_of_before_a_long_holder_left_raises_nothing)
-{
-    struct claim asked;
-
-    let_a_be_long();
-    claim_from_high(END);
-    asked = ask();
-    tick(400, "");
-    settle_from_high(&asked, END);
-    assert_bound(0, 101, 101);
-    assert_false(horizon_note_scan(horizon, &asked.stamp, 0, &asked.from, false, END, true));
-    assert_bound(0, 101, 101);
-}
-
 /* A full scan has seen everything in any case, and so raises what is true for every snapshot. */
 TEST(a_full_scan_of_before_a_long_holder_left_raises_low_alone)
 {
@@ -841,53 +522,6 @@ TEST(a_full_scan_of_before_a_long_holder_left_raises_low_alone)
     tick(400, "");
     assert_false(horizon_note_scan(horizon, &asked.stamp, 0, &asked.from, true, END, true));
     assert_bound(0, 101, 101);
-}
-
-TEST(a_claim_from_low_counts_even_if_a_long_holder_leaves_meanwhile)
-{
-    struct claim asked;
-
-    let_a_be_long();
-    claim_from_high(END);
-    tick(400, "a:7 b:8");
-    asked = ask();
-    tick(500, "b:8");
-    settle(&asked, END);
-    assert_bound(0, 101, 101); /* a's base was the stable id then */
-    asked = ask();
-    settle(&asked, END);
-    assert_bound(0, 301, 301); /* and now it is b's */
-}
-
-TEST(claims_under_way_count_when_a_holder_becomes_long)
-{
-    struct claim asked;
-
-    tick(100, "");
-    tick(200, "a:7");
-    tick(300, "a:7 b:8");
-    later(2000);
-    tick(400, "a:7 b:8");
-    asked = ask();
-    tick(500, "a:7 b:8 c:9");
-    later(2000);
-    tick(600, "a:7 b:8 c:9");
-    settle_from_high(&asked, END);
-    assert_bound(0, 101, 401);
-}
-
-TEST(a_long_holder_that_is_prepared_is_another_one)
-{
-    let_a_be_long();
-    claim_from_high(END);
-    tick(400, "p!:7");
-    assert_bound(0, 101, 101);
-    assert_left_out(0, 7);
-    assert_stable(100, 100);
-    later(2000);
-    tick(500, "p!:7");
-    assert_left_out(1, 7);
-    assert_stable(100, 500);
 }
 
 /* ---- the rows of some sinks ---- */
