@@ -217,6 +217,7 @@ const char *harness_file(const char *name, const char *format, ...)
     static char paths[8][256];
     static unsigned next;
     char *path = paths[next++ % 8];
+    char *text = NULL;
     va_list args;
     FILE *file;
 
@@ -224,14 +225,29 @@ const char *harness_file(const char *name, const char *format, ...)
     file = fopen(path, "w");
     assert_non_null(file);
     va_start(args, format);
-    assert_true(vfprintf(file, format, args) >= 0);
+    assert_true(vasprintf(&text, format, args) >= 0);
     va_end(args);
+    assert_true(fputs(text, file) >= 0);
     /* Relays of several tests run at the same time, and the default is one port. */
-    if (strcmp(name, "relay.toml") == 0 && strstr(format, "[http]") == NULL)
+    if (strcmp(name, "relay.toml") == 0 && strstr(text, "[http]") == NULL)
         assert_true(fputs("\n[http]\nlisten = \"\"\n", file) >= 0);
+    free(text);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(chmod(path, 0600), 0);
     return path;
+}
+
+void write_relay_toml(struct fixture *fixture, const char *format, ...)
+{
+    char *rest = NULL;
+    va_list args;
+
+    va_start(args, format);
+    assert_true(vasprintf(&rest, format, args) >= 0);
+    va_end(args);
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("relay.toml", "[database]\nurl = \"%s\"\n%s", fixture->url, rest));
+    free(rest);
 }
 
 int fixture_open(void **state, void (*configure)(struct fixture *))

@@ -95,6 +95,9 @@ struct fixture {
 /* Empties the database; `configure` writes fixture->config; then `init` must succeed. */
 int fixture_open(void **state, void (*configure)(struct fixture *));
 int fixture_close(void **state);
+/* fixture->config: the database, and the rest as it is given here. */
+void write_relay_toml(struct fixture *fixture, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Runs the program; its status. The output of the run before is freed. */
 #define run(fixture, ...)                                                                          \

@@ -44,13 +44,12 @@ static inline int take_port(void)
 /* With the port in hand. */
 static inline void configure_port(struct fixture *fixture)
 {
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\nslices = 4\n"
-                                "[relay]\npoll_interval = \"20ms\"\n"
-                                "[http]\nlisten = \"127.0.0.1:%d\"\n[sink.out]\n"
-                                "type = \"stdout\"\n[[route]]\nmatch = \"good.>\"\n",
-                                fixture->url, port));
+    write_relay_toml(fixture,
+                     "[outbox]\nslices = 4\n"
+                     "[relay]\npoll_interval = \"20ms\"\n"
+                     "[http]\nlisten = \"127.0.0.1:%d\"\n[sink.out]\n"
+                     "type = \"stdout\"\n[[route]]\nmatch = \"good.>\"\n",
+                     port);
 }
 
 static inline void configure_http(struct fixture *fixture)

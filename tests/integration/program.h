@@ -19,12 +19,10 @@
 
 static inline void write_config(struct fixture *fixture, const char *outbox, const char *rest)
 {
-    (void)snprintf(
-        fixture->config, sizeof fixture->config, "%s",
-        harness_file("relay.toml",
-                     "[database]\nurl = \"%s\"\n[outbox]\norder = \"none\"\n%s\n[relay]\n"
+    write_relay_toml(fixture,
+                     "[outbox]\norder = \"none\"\n%s\n[relay]\n"
                      "poll_interval = \"20ms\"\n%s\n",
-                     fixture->url, outbox, rest));
+                     outbox, rest);
 }
 
 static inline void configure(struct fixture *fixture)

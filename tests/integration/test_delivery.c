@@ -118,19 +118,16 @@ static void assert_same_ids(struct fixture *fixture)
 
 static void write_config(struct fixture *fixture, const char *more_kafka, const char *more_nats)
 {
-    (void)snprintf(
-        fixture->config, sizeof fixture->config, "%s",
-        harness_file("relay.toml",
-                     "[database]\nurl = \"%s\"\n[outbox]\norder = \"none\"\n"
+    write_relay_toml(fixture,
+                     "[outbox]\norder = \"none\"\n"
                      "[relay]\npoll_interval = \"20ms\"\npublish_timeout = \"3s\"\n"
                      "[retry]\nbackoff = \"200ms\"\nbackoff_max = \"400ms\"\n"
                      "[sink.k]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n%s\n"
                      "[sink.n]\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\n%s\n"
                      "[[route]]\nmatch = \"k.>\"\nsink = \"k\"\ntopic = \"%s.{topic}\"\n"
                      "[[route]]\nmatch = \"n.>\"\nsink = \"n\"\ntopic = \"%s.{topic}\"\n",
-                     fixture->url, harness_env("TEST_KAFKA_BROKERS"), more_kafka,
-                     harness_env("TEST_NATS_URL"), fixture->name, more_nats, fixture->name,
-                     fixture->name));
+                     harness_env("TEST_KAFKA_BROKERS"), more_kafka, harness_env("TEST_NATS_URL"),
+                     fixture->name, more_nats, fixture->name, fixture->name);
 }
 
 static void configure(struct fixture *fixture)

@@ -251,10 +251,7 @@ TEST(a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command)
         write_config(fixture, "", sinks[i][0]);
         assert_check_and_run_exit(fixture, 2, sinks[i][1]);
     }
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\npassword_file = \"/nope\"\n" STDOUT_SINK,
-                                fixture->url));
+    write_relay_toml(fixture, "password_file = \"/nope\"\n" STDOUT_SINK);
     assert_check_and_run_exit(fixture, 2, "database.password_file /nope: No such file");
     expect(fixture, run(fixture, "status", "-c", fixture->config), 2);
 }

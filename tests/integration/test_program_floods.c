@@ -79,11 +79,8 @@ TEST(a_commit_that_did_not_wait_for_its_standby_is_seen_in_a_flood)
 
 static void poll_and_listen(struct fixture *fixture)
 {
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"none\"\n"
-                                "[relay]\npoll_interval = \"60s\"\n" STDOUT_SINK "\n",
-                                fixture->url));
+    write_relay_toml(fixture, "[outbox]\norder = \"none\"\n"
+                              "[relay]\npoll_interval = \"60s\"\n" STDOUT_SINK "\n");
     expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
     process_free(&fixture->process);
 }

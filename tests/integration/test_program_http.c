@@ -7,16 +7,15 @@ FIXTURE(set_up_http, fixture_close)
 static void configure_away(struct fixture *fixture)
 {
     (void)close(take_port());
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\nslices = 4\n"
-                                "[relay]\npoll_interval = \"20ms\"\n"
-                                "[http]\nlisten = \"127.0.0.1:%d\"\n[sink.out]\n"
-                                "type = \"stdout\"\n[sink.gone]\ntype = \"nats\"\n"
-                                "servers = [\"nats://127.0.0.1:1\"]\nstream = \"GONE\"\n"
-                                "[[route]]\nmatch = \"gone.>\"\nsink = \"gone\"\n"
-                                "[[route]]\nmatch = \">\"\nsink = \"out\"\n",
-                                fixture->url, port));
+    write_relay_toml(fixture,
+                     "[outbox]\nslices = 4\n"
+                     "[relay]\npoll_interval = \"20ms\"\n"
+                     "[http]\nlisten = \"127.0.0.1:%d\"\n[sink.out]\n"
+                     "type = \"stdout\"\n[sink.gone]\ntype = \"nats\"\n"
+                     "servers = [\"nats://127.0.0.1:1\"]\nstream = \"GONE\"\n"
+                     "[[route]]\nmatch = \"gone.>\"\nsink = \"gone\"\n"
+                     "[[route]]\nmatch = \">\"\nsink = \"out\"\n",
+                     port);
 }
 
 static int set_up_away(void **state)

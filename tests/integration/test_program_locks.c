@@ -85,11 +85,8 @@ TEST(a_row_that_another_transaction_keeps_is_a_lock_too)
     struct fixture *fixture = *state;
     PGconn *holder;
 
-    (void)snprintf(
-        fixture->config, sizeof fixture->config, "%s",
-        harness_file("relay.toml",
-                     "[database]\nurl = \"%s\"\n[outbox]\ntable = \"events\"\n" STDOUT_SINK "\n",
-                     fixture->url)); /* with order = "key" */
+    write_relay_toml(fixture,
+                     "[outbox]\ntable = \"events\"\n" STDOUT_SINK "\n"); /* with order = "key" */
     expect(fixture, run_command(fixture, "init"), 0);
     sql(fixture->conn, "INSERT INTO events (topic) VALUES ('t')");
     holder = hold(fixture, "UPDATE events SET topic = 'u'");

@@ -15,11 +15,10 @@ FIXTURE(set_up, fixture_close)
 
 static void poll_every(struct fixture *fixture, const char *interval, const char *order)
 {
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"%s\"\n[relay]\n"
-                                "poll_interval = \"%s\"\n" STDOUT_SINK "\n",
-                                fixture->url, order, interval));
+    write_relay_toml(fixture,
+                     "[outbox]\norder = \"%s\"\n[relay]\n"
+                     "poll_interval = \"%s\"\n" STDOUT_SINK "\n",
+                     order, interval);
 }
 
 static void begin(struct fixture *fixture)

@@ -10,11 +10,10 @@ FIXTURE(set_up, fixture_close)
 
 static void write_config_for(struct fixture *fixture, const char *outbox)
 {
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\nadopt = true\n%s\n[relay]\n"
-                                "poll_interval = \"20ms\"\n" STDOUT_SINK "\n",
-                                fixture->url, outbox));
+    write_relay_toml(fixture,
+                     "[outbox]\nadopt = true\n%s\n[relay]\n"
+                     "poll_interval = \"20ms\"\n" STDOUT_SINK "\n",
+                     outbox);
 }
 
 static int drain(struct fixture *fixture)

@@ -6,17 +6,15 @@
 
 static void configure_batch(struct fixture *fixture, int batch)
 {
-    (void)snprintf(
-        fixture->config, sizeof fixture->config, "%s",
-        harness_file("relay.toml",
-                     "[database]\nurl = \"%s\"\n[outbox]\nslices = 4\n"
+    write_relay_toml(fixture,
+                     "[outbox]\nslices = 4\n"
                      "[relay]\npoll_interval = \"20ms\"\nbatch = %d\n[retry]\nmax_attempts = 2\n"
                      "backoff = \"20ms\"\n[http]\nlisten = \"127.0.0.1:%d\"\n[sink.bus]\n"
                      "type = \"nats\"\nservers = [\"%s\"]\nstream = \"RACES\"\ncreate = true\n"
                      "allow = [\"races.>\"]\n[sink.out]\ntype = \"stdout\"\n[[route]]\n"
                      "match = \"races.>\"\nsink = \"bus\"\n[[route]]\nmatch = \"good.>\"\n"
                      "sink = \"out\"\n",
-                     fixture->url, batch, port, harness_env("TEST_NATS_URL")));
+                     batch, port, harness_env("TEST_NATS_URL"));
 }
 
 static void configure_races(struct fixture *fixture)

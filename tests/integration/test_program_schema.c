@@ -305,9 +305,7 @@ TEST(the_role_of_docker_compose_has_what_init_grant_prints)
     text[len] = '\0';
     (void)fclose(file);
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
-    (void)snprintf(
-        fixture->config, sizeof fixture->config, "%s",
-        harness_file("relay.toml", "[database]\nurl = \"%s\"\n" STDOUT_SINK "\n", fixture->url));
+    write_relay_toml(fixture, STDOUT_SINK "\n");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "init", "--grant", "relay", "-c", fixture->config), 0);
     assert_says(text, fixture->process.out);

@@ -12,11 +12,8 @@
 
 static void configure_by_key(struct fixture *fixture)
 {
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[relay]\npoll_interval = \"20ms\"\n"
-                                "batch = 20\n" STDOUT_SINK "\n",
-                                fixture->url));
+    write_relay_toml(fixture, "[relay]\npoll_interval = \"20ms\"\n"
+                              "batch = 20\n" STDOUT_SINK "\n");
 }
 
 static int set_up_by_key(void **state)

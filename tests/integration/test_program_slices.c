@@ -7,10 +7,7 @@
 
 static void write_config_by_key(struct fixture *fixture, const char *outbox)
 {
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\n%s\n" STDOUT_SINK "\n",
-                                fixture->url, outbox));
+    write_relay_toml(fixture, "[outbox]\n%s\n" STDOUT_SINK "\n", outbox);
 }
 
 static void configure_by_key(struct fixture *fixture)

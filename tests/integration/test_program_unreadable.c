@@ -68,11 +68,10 @@ static const struct bad_row a_cast_that_raises = {
 
 static void configure_for(struct fixture *fixture, const char *order, const char *on_sent)
 {
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"%s\"\non_sent ="
-                                " \"%s\"\n" STDOUT_SINK "\n",
-                                fixture->url, order, on_sent));
+    write_relay_toml(fixture,
+                     "[outbox]\norder = \"%s\"\non_sent ="
+                     " \"%s\"\n" STDOUT_SINK "\n",
+                     order, on_sent);
 }
 
 /* Another database beside the fixture's; its connection speaks its encoding. */

@@ -33,12 +33,7 @@ static const struct shape {
 
 static void configure_by_key(struct fixture *fixture)
 {
-    (void)snprintf(
-        fixture->config, sizeof fixture->config, "%s",
-        harness_file("relay.toml",
-                     "[database]\nurl = \"%s\"\n[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK
-                     "\n",
-                     fixture->url));
+    write_relay_toml(fixture, "[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n");
 }
 
 static int set_up_by_key(void **state)
