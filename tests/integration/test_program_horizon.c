@@ -20,9 +20,6 @@
 /* $1 is the key, $2 the number of its event, $3 a time in seconds. */
 #define QUICK "INSERT INTO outbox (topic, key, payload) VALUES ('t', $1, to_jsonb($2))"
 #define COMPUTED "INSERT INTO outbox (topic, key, payload) VALUES ('t', $1, computed($2, $3))"
-#define TRIGGERED                                                                                  \
-    "INSERT INTO outbox (topic, key, type, payload, headers)"                                      \
-    " VALUES ('t', $1, 'slow', to_jsonb($2), jsonb_build_object('seconds', $3))"
 #define FAR_ABOVE                                                                                  \
     "INSERT INTO outbox (id, topic, key, payload) OVERRIDING SYSTEM VALUE"                         \
     " VALUES (9000000000000000000 + 10 * $2 + right($1, 1)::int, 't', $1, to_jsonb($2))"
@@ -156,13 +153,13 @@ static void follow(struct fixture *fixture, const char *key)
 }
 
 /* Each of some keys has so many slow inserts, and quick ones between them. */
-static void write_slowly(struct fixture *fixture, const char *statement, int times)
+static void write_slowly(struct fixture *fixture)
 {
     char key[24];
 
     for (int i = 0; i < SLOW_KEYS; i++) {
         (void)snprintf(key, sizeof key, "slow-%d", i);
-        slow_writers[i] = write_key(fixture, key, statement, SLOW_SECONDS, times);
+        slow_writers[i] = write_key(fixture, key, COMPUTED, SLOW_SECONDS, 6);
         follow(fixture, key);
     }
 }
@@ -236,15 +233,14 @@ static void run_clients(struct fixture *fixture, int turns, void (*begin)(struct
 
 static void configure_nats(struct fixture *fixture, const char *outbox)
 {
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"key\"\n%s\n"
-                                "[relay]\nlanes = 2\npoll_interval = \"20ms\"\n"
-                                "[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\n"
-                                "stream = \"%s\"\ncreate = true\nallow = [\"%s.>\"]\n"
-                                "[[route]]\nmatch = \">\"\ntopic = \"%s.{topic}\"\n",
-                                fixture->url, outbox, harness_env("TEST_NATS_URL"), fixture->name,
-                                fixture->name, fixture->name));
+    write_relay_toml(fixture,
+                     "[outbox]\norder = \"key\"\n%s\n"
+                     "[relay]\nlanes = 2\npoll_interval = \"20ms\"\n"
+                     "[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\n"
+                     "stream = \"%s\"\ncreate = true\nallow = [\"%s.>\"]\n"
+                     "[[route]]\nmatch = \">\"\ntopic = \"%s.{topic}\"\n",
+                     outbox, harness_env("TEST_NATS_URL"), fixture->name, fixture->name,
+                     fixture->name);
 }
 
 static void configure_delete(struct fixture *fixture)
@@ -416,7 +412,7 @@ TEST_WITH(an_insert_whose_payload_takes_long_is_not_overtaken, set_up_delete, te
 
     start_relays(fixture);
     write_other_keys(fixture, 3, QUICK);
-    write_slowly(fixture, COMPUTED, 6);
+    write_slowly(fixture);
     await_slow_writers();
     finish_in_order(fixture);
 }
@@ -457,22 +453,6 @@ TEST(rows_that_a_copy_has_buffered_are_not_overtaken)
     start_relays(fixture);
     write_other_keys(fixture, 3, QUICK);
     run_clients(fixture, 6, begin_copy, end_copy);
-    finish_in_order(fixture);
-}
-
-TEST(an_insert_whose_trigger_sleeps_is_not_overtaken)
-{
-    struct fixture *fixture = *state;
-
-    sql(fixture->conn,
-        "CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-        " PERFORM pg_sleep((NEW.headers->>'seconds')::float8); RETURN NEW; END $$;"
-        " CREATE TRIGGER sleep BEFORE INSERT ON outbox FOR EACH ROW WHEN (NEW.type = 'slow')"
-        " EXECUTE FUNCTION sleep()");
-    start_relays(fixture);
-    write_other_keys(fixture, 3, QUICK);
-    write_slowly(fixture, TRIGGERED, 6);
-    await_slow_writers();
     finish_in_order(fixture);
 }
 
@@ -593,7 +573,7 @@ TEST_WITH(a_relay_that_joins_in_a_backlog_overtakes_nothing, set_up_delete, tear
                        " INSERT INTO counted (key, n) SELECT 'backlog-' || i, 100"
                        " FROM generate_series(0, 499) i");
     write_other_keys(fixture, 3, QUICK);
-    write_slowly(fixture, COMPUTED, 6);
+    write_slowly(fixture);
     start_relay(fixture, 0);
     wait_for_number(fixture->conn, 1, "SELECT (count(*) < 45000)::int FROM outbox");
     start_relay(fixture, 1);

@@ -19,6 +19,8 @@ FIXTURE(set_up, fixture_close)
     "CREATE TRIGGER refuse " when " ON outbox FOR EACH ROW EXECUTE FUNCTION refuse()"
 #define END_TRIGGER "DROP FUNCTION refuse() CASCADE"
 #define FIRST_ROW "OLD.id = 1"
+#define FOREIGN_KEY                                                                                \
+    "CREATE TABLE audit (id bigint REFERENCES outbox); INSERT INTO audit VALUES (1);"
 /* A relay locks the outbox first, too. */
 #define END_KEY "LOCK TABLE outbox; DROP TABLE audit"
 
@@ -31,12 +33,11 @@ struct refusal {
 
 static void configure_for(struct fixture *fixture, const char *order, const char *on_sent)
 {
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"%s\"\non_sent ="
-                                " \"%s\"\n[relay]\npoll_interval = \"20ms\"\nbatch = 100\n[retry]\n"
-                                "backoff = \"100ms\"\nbackoff_max = \"500ms\"\n" STDOUT_SINK "\n",
-                                fixture->url, order, on_sent));
+    write_relay_toml(fixture,
+                     "[outbox]\norder = \"%s\"\non_sent ="
+                     " \"%s\"\n[relay]\npoll_interval = \"20ms\"\nbatch = 100\n[retry]\n"
+                     "backoff = \"100ms\"\nbackoff_max = \"500ms\"\n" STDOUT_SINK "\n",
+                     order, on_sent);
 }
 
 static void fill(struct fixture *fixture, const struct refusal *refusal)
@@ -70,6 +71,15 @@ static void stop(struct fixture *fixture)
 static const char *unsent(const struct refusal *refusal)
 {
     return strcmp(refusal->on_sent, "mark") == 0 ? UNSENT : "SELECT count(*) FROM outbox";
+}
+
+/* A relay has named what is refused, and all else has left. */
+static void be_refused(struct fixture *fixture, const struct refusal *refusal)
+{
+    fill(fixture, refusal);
+    start(fixture);
+    process_await_words(&fixture->process, refusal->says);
+    wait_for_number(fixture->conn, refusal->refused, unsent(refusal));
 }
 
 static void assert_printed_at_most(struct fixture *fixture, int times)
@@ -110,10 +120,7 @@ static void check(struct fixture *fixture, const struct refusal *refusal)
     /* Without slices another lane may take the rows before their notes are there. */
     int times = strcmp(refusal->order, "key") == 0 ? 1 : 2;
 
-    fill(fixture, refusal);
-    start(fixture);
-    process_await_words(&fixture->process, refusal->says);
-    wait_for_number(fixture->conn, refusal->refused, unsent(refusal));
+    be_refused(fixture, refusal);
     stop(fixture);
     start(fixture);
     wait_for_number(fixture->conn, 1,
@@ -127,13 +134,8 @@ static void check(struct fixture *fixture, const struct refusal *refusal)
 
 TEST(a_row_that_a_foreign_key_references_is_sent_once_and_named)
 {
-    static const struct refusal refusal = {
-        "key",
-        "delete",
-        "CREATE TABLE audit (id bigint REFERENCES outbox); INSERT INTO audit VALUES (1)",
-        END_KEY,
-        1,
-        "violates foreign key constraint"};
+    static const struct refusal refusal = {"key",   "delete", FOREIGN_KEY,
+                                           END_KEY, 1,        "violates foreign key constraint"};
 
     check(*state, &refusal);
 }
@@ -219,10 +221,7 @@ TEST(a_row_whose_trigger_ends_the_session_is_sent_twice_at_most)
         "ended the session"};
     struct fixture *fixture = *state;
 
-    fill(fixture, &refusal);
-    start(fixture);
-    process_await_words(&fixture->process, refusal.says);
-    wait_for_number(fixture->conn, 1, UNSENT);
+    be_refused(fixture, &refusal);
     sql(fixture->conn, END_TRIGGER);
     stop(fixture);
     assert_printed_at_most(fixture, 2);
@@ -247,20 +246,12 @@ TEST(while_every_row_is_refused_nothing_more_is_published)
  * claims, and its neighbours leave. */
 TEST(a_row_that_cannot_be_parked_harms_no_other_key)
 {
-    static const struct refusal refusal = {"key",
-                                           "mark",
-                                           "UPDATE outbox SET headers = '{\"nested\": [1]}' WHERE "
-                                           "id = 1; CREATE TABLE audit (id bigint"
-                                           " REFERENCES outbox); INSERT INTO audit VALUES (1)",
-                                           END_KEY,
-                                           1,
-                                           "refuses to park this row"};
+    static const struct refusal refusal = {
+        "key",   "mark", FOREIGN_KEY "UPDATE outbox SET headers = '{\"nested\": [1]}' WHERE id = 1",
+        END_KEY, 1,      "refuses to park this row"};
     struct fixture *fixture = *state;
 
-    fill(fixture, &refusal);
-    start(fixture);
-    process_await_words(&fixture->process, refusal.says);
-    wait_for_number(fixture->conn, 1, UNSENT);
+    be_refused(fixture, &refusal);
     assert_status_says(fixture, "row 1 and its key wait");
     sql(fixture->conn, END_KEY);
     wait_for_number(fixture->conn, 1,
@@ -276,7 +267,7 @@ TEST(without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox)
     static const struct refusal refusal = {
         "key",
         "delete",
-        "CREATE TABLE audit (id bigint REFERENCES outbox); INSERT INTO audit VALUES (1);"
+        FOREIGN_KEY
         " CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'no notes'; END$$;"
         " CREATE TRIGGER keep BEFORE INSERT ON outbox_parked FOR EACH ROW"
         " WHEN (NEW.state IN ('refused', 'unsettled')) EXECUTE FUNCTION keep()",
@@ -285,10 +276,7 @@ TEST(without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox)
         "rows could not be parked or settled: database: no notes"};
     struct fixture *fixture = *state;
 
-    fill(fixture, &refusal);
-    start(fixture);
-    process_await_words(&fixture->process, refusal.says);
-    wait_for_number(fixture->conn, refusal.refused, unsent(&refusal));
+    be_refused(fixture, &refusal);
     assert_int_equal(
         sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE key = 'k1'"), 0);
     sql(fixture->conn, "DROP FUNCTION keep() CASCADE");
@@ -311,10 +299,7 @@ TEST(parked_rows_that_cannot_be_settled_end_no_relay)
         "rows could not be parked or settled: "};
     struct fixture *fixture = *state;
 
-    fill(fixture, &refusal);
-    start(fixture);
-    process_await_words(&fixture->process, refusal.says);
-    wait_for_number(fixture->conn, 0, UNSENT);
+    be_refused(fixture, &refusal);
     assert_all_are_settled(fixture, &refusal);
     assert_printed_at_most(fixture, 2);
 }
@@ -322,19 +307,12 @@ TEST(parked_rows_that_cannot_be_settled_end_no_relay)
 /* The application may settle the matter by itself. */
 TEST(a_refused_row_that_the_application_removes_holds_its_key_no_longer)
 {
-    static const struct refusal refusal = {
-        "key",
-        "delete",
-        "CREATE TABLE audit (id bigint REFERENCES outbox); INSERT INTO audit VALUES (1)",
-        "",
-        1,
-        "violates foreign key constraint"};
+    static const struct refusal refusal = {"key", "delete", FOREIGN_KEY,
+                                           "",    1,        "violates foreign key constraint"};
     struct fixture *fixture = *state;
     struct process drop = {0};
 
-    fill(fixture, &refusal);
-    start(fixture);
-    process_await_words(&fixture->process, refusal.says);
+    be_refused(fixture, &refusal);
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'k1', '1000')");
     wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox_parked WHERE state = 'behind'");
     assert_int_equal(process_run(&drop, NULL, "dead", "drop", "1", "-c", fixture->config, NULL), 1);

@@ -294,65 +294,53 @@ TEST(rows_that_a_relay_holds_are_not_waited_for_without_end)
     PQfinish(relay);
 }
 
-static void start_and_await_lock(struct fixture *fixture, const char *verb, const char *first,
-                                 const char *second)
+/* Somebody changes a row while the command waits for its lock. */
+static void change_meanwhile(struct fixture *fixture, const char *change, int status,
+                             const char *verb, const char *first, const char *second)
 {
+    PGconn *other = harness_connect(fixture->url);
+
+    park_five(fixture);
+    sql(other, "BEGIN; UPDATE outbox_parked SET %s", change);
     process_free(&fixture->process);
     process_start(&fixture->process, NULL, "dead", "-c", fixture->config, verb, first, second,
                   NULL);
     wait_for_number(fixture->conn, 1,
                     "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
                     " AND datname = current_database()");
+    sql(other, "COMMIT");
+    process_wait(&fixture->process);
+    expect(fixture, fixture->process.status, status);
+    PQfinish(other);
 }
 
 TEST(a_row_that_leaves_while_its_id_waits_for_the_lock_is_missing)
 {
     struct fixture *fixture = *state;
-    PGconn *relay = harness_connect(fixture->url);
 
-    park_five(fixture);
-    sql(relay, "BEGIN");
-    sql(relay, "UPDATE outbox_parked SET state = 'sent', sent_at = now(), due = NULL WHERE id = 2");
-    start_and_await_lock(fixture, "drop", "1", "2");
-    sql(relay, "COMMIT");
-    process_wait(&fixture->process);
-    expect(fixture, fixture->process.status, 1);
+    change_meanwhile(fixture, "state = 'sent', sent_at = now(), due = NULL WHERE id = 2", 1, "drop",
+                     "1", "2");
     assert_says(fixture->process.err, "no parked or dead row has id \"2\": nothing was done");
     assert_string_equal(ids_where(fixture, "true"), "1,2,3,4,5");
-    PQfinish(relay);
 }
 
 TEST(a_row_that_dies_while_its_id_waits_for_the_lock_is_retried)
 {
     struct fixture *fixture = *state;
-    PGconn *relay = harness_connect(fixture->url);
 
-    park_five(fixture);
-    sql(relay, "BEGIN");
-    sql(relay, "UPDATE outbox_parked SET state = 'dead', due = NULL, attempts = 10 WHERE id = 2");
-    start_and_await_lock(fixture, "retry", "1", "2");
-    sql(relay, "COMMIT");
-    process_wait(&fixture->process);
-    expect(fixture, fixture->process.status, 0);
+    change_meanwhile(fixture, "state = 'dead', due = NULL, attempts = 10 WHERE id = 2", 0, "retry",
+                     "1", "2");
     assert_string_equal(ids_where(fixture, RETRIED), "1,2");
-    PQfinish(relay);
 }
 
 TEST(a_row_that_is_retried_while_a_filter_waits_for_the_lock_is_not_dropped)
 {
     struct fixture *fixture = *state;
-    PGconn *other = harness_connect(fixture->url);
 
-    park_five(fixture);
-    sql(other, "BEGIN");
-    sql(other, "UPDATE outbox_parked SET state = 'retry', due = now(), attempts = 0 WHERE id = 5");
-    start_and_await_lock(fixture, "drop", "--all", NULL);
-    sql(other, "COMMIT");
-    process_wait(&fixture->process);
-    expect(fixture, fixture->process.status, 0);
+    change_meanwhile(fixture, "state = 'retry', due = now(), attempts = 0 WHERE id = 5", 0, "drop",
+                     "--all", NULL);
     assert_string_equal(fixture->process.out, "dropped 1\n");
     assert_string_equal(ids_where(fixture, "true"), "2,3,4,5");
-    PQfinish(other);
 }
 
 TEST(mistakes_are_refused_before_anything_is_touched)

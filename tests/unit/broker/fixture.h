@@ -88,23 +88,4 @@ static inline int count_verdicts(const struct batch *batch, enum verdict verdict
     return count;
 }
 
-/* What every network client promises: a send without a ready broker judges no message. */
-static inline void expect_pending_without_ready(const struct sink_options *options)
-{
-    struct error error;
-    struct broker *broker = broker_open(options, &error);
-    struct batch batch;
-    struct message *message;
-
-    assert_non_null(broker);
-    assert_int_equal(batch_init(&batch, 1), 0);
-    message = add_message(&batch, "orders", NULL, "x");
-    broker_send(broker, &batch, SINK, clock_now_ms() + 5000);
-    assert_int_equal(broker_await(broker, &batch, SINK, clock_now_ms() + 1000, &error), -1);
-    assert_non_null(strstr(error.text, "1 messages were not acknowledged"));
-    assert_int_equal(message->verdict, VERDICT_PENDING);
-    broker_close(broker);
-    batch_free(&batch);
-}
-
 #endif

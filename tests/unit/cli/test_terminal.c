@@ -12,15 +12,6 @@ static const char *shown(const char *text, bool lines)
     return terminal_text(out, sizeof out, text_of(text), lines);
 }
 
-TEST(printable_text_stays_as_it_is)
-{
-    assert_string_equal(shown("", false), "");
-    assert_string_equal(shown("a\\b \"c\"", false), "a\\b \"c\"");
-    assert_string_equal(shown("Gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x98", false),
-                        "Gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x98");
-    assert_string_equal(shown("a\n\tb", true), "a\n\tb");
-}
-
 TEST(what_a_terminal_obeys_is_escaped)
 {
     assert_string_equal(shown("a\033[31m\\", false), "a\\x1b[31m\\\\");
@@ -34,26 +25,6 @@ TEST(what_a_terminal_obeys_is_escaped)
     assert_string_equal(shown("\xff", true), "\\xff");
     assert_string_equal(shown("\xe2\x80\xaeoga", true), "\\xe2\\x80\\xaeoga");
     assert_string_equal(terminal_text(out, sizeof out, (struct text){"a\0b", 3}, true), "a\\x00b");
-}
-
-TEST(what_does_not_fit_is_cut_between_two_characters)
-{
-    assert_string_equal(shown("0123456789012345678901234567890", false),
-                        "0123456789012345678901234567890");
-    assert_string_equal(shown("01234567890123456789012345678901", false),
-                        "0123456789012345678901234567...");
-    assert_string_equal(shown("012345678901234567890123456\xc3\xbc"
-                              "89012",
-                              false),
-                        "012345678901234567890123456...");
-}
-
-TEST(width_is_counted_in_columns)
-{
-    assert_int_equal(terminal_width(""), 0);
-    assert_int_equal(terminal_width("Gr\xc3\xbc\xc3\x9f"), 4);
-    assert_int_equal(terminal_width("\xe6\xbc\xa2\xe5\xad\x97"), 4);
-    assert_int_equal(terminal_width("\xff\xfe"), 2);
 }
 
 TEST(what_is_wider_is_cut_between_two_characters)
