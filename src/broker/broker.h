@@ -81,6 +81,7 @@ struct broker_ops {
 struct broker {
     const struct broker_ops *ops;
     const struct sink_options *options;
+    struct header_rules headers;
     int connect_timeout_ms; /* of the next ready(); 0: BROKER_CONNECT_TIMEOUT_MS */
     int64_t recognise_ms;   /* for how long it drops a repeated message; 0: never, or not known */
     bool keeps_nothing;     /* it acknowledges messages and stores none, for lack of consumers */

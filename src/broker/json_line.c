@@ -167,19 +167,23 @@ static void add_member(struct json_line *line, const char *name, struct text val
 
 static void add_headers(struct json_line *line, const struct message *message)
 {
-    if (message->header_count == 0)
-        return;
-    add_name(line, "headers", 7);
-    put_text(line, "{");
+    bool any = false;
+
     for (int i = 0; i < message->header_count; i++) {
         const struct header *header = &message->headers[i];
 
         if (header->value.data == NULL)
             continue;
+        if (!any) {
+            add_name(line, "headers", 7);
+            put_text(line, "{");
+        }
+        any = true;
         add_name(line, header->name.data, header->name.len);
         add_string(line, header->value);
     }
-    put_text(line, "}");
+    if (any)
+        put_text(line, "}");
 }
 
 int json_line_message(struct json_line *line, const struct message *message)

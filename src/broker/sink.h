@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "route/match.h"
+#include "route/rules.h"
 
 /* The configuration of one sink, filled in by config/. */
 
@@ -30,6 +31,8 @@ struct sink_options {
     struct text_list allow;
     struct match allowed[SINK_LIST_MAX]; /* allow.items, parsed */
     bool create;
+    char *headers[OWN_HEADERS]; /* names of the relay's own; NULL: the default; "": not sent */
+    bool null_headers;
     bool allow_plaintext; /* credentials may cross a network without TLS */
     struct property properties[SINK_LIST_MAX];
     int property_count;
@@ -56,6 +59,16 @@ bool sink_allows(const struct sink_options *options, struct text destination);
  * it can. 0, or -1. */
 int sink_check_destination(const struct sink_options *options, const char *what, const char *broken,
                            const char *destination, struct error *error);
+
+/* headers.c */
+/* The default name. */
+const char *own_header_name(enum own_header which);
+/* What the sink does with headers. `has_key`: the key is a header there. The names belong to the
+ * options. */
+struct header_rules sink_header_rules(const struct sink_options *options, bool has_key);
+/* The relay's own headers of a message, in the order of enum own_header. A NULL value: not sent. */
+void sink_own_headers(const struct header_rules *rules, const struct message *message,
+                      struct header own[OWN_HEADERS]);
 
 /* Whether an entry of the allow list is a pattern and not the name of one destination. */
 bool sink_pattern(const char *allowed);

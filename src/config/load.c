@@ -22,6 +22,7 @@ static const enum section plain_sections[] = {SECTION_DATABASE, SECTION_OUTBOX, 
 static void free_sink(struct sink_options *sink)
 {
     value_free(SECTION_SINK, sink);
+    value_free(SECTION_HEADERS, sink);
     for (int i = 0; i < SINK_LIST_MAX; i++)
         match_free(&sink->allowed[i]);
     for (int i = 0; i < sink->property_count; i++) {

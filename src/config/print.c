@@ -104,6 +104,24 @@ static void print_columns(FILE *out, const struct config *config)
     (void)fputc('\n', out);
 }
 
+/* The section is left out when none is given. */
+static void print_headers(FILE *out, const struct sink_options *sink, unsigned type)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < key_count; i++) {
+        if (keys[i].section != SECTION_HEADERS || (keys[i].flags & type) == 0 ||
+            value_string(&keys[i], sink) == NULL)
+            continue;
+        if (!any)
+            (void)fprintf(out, "[sink.%s.headers]\n", sink->name);
+        any = true;
+        print_key(out, &keys[i], sink);
+    }
+    if (any)
+        (void)fputc('\n', out);
+}
+
 static void print_sink(FILE *out, const struct sink_options *sink)
 {
     unsigned type = sink->type != NULL ? sink_type_flag(sink->type) : (unsigned)KEY_ANY_SINK;
@@ -113,6 +131,7 @@ static void print_sink(FILE *out, const struct sink_options *sink)
         if (keys[i].section == SECTION_SINK && (keys[i].flags & type) != 0)
             print_key(out, &keys[i], sink);
     (void)fputc('\n', out);
+    print_headers(out, sink, type);
     if (sink->property_count == 0)
         return;
     (void)fprintf(out, "[sink.%s.properties]\n", sink->name);

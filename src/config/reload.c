@@ -119,6 +119,8 @@ static void compare_sinks(const struct comparison *comparison, struct relay_opti
             continue;
         }
         compare_keys(comparison, SECTION_SINK, name, sink, after);
+        (void)snprintf(name, sizeof name, "sink.%s.headers", sink->name);
+        compare_keys(comparison, SECTION_HEADERS, name, sink, after);
         if (properties_differ(sink, after)) {
             (void)snprintf(name, sizeof name, "[sink.%s.properties]", sink->name);
             tell(comparison, name, "the old ones", "others");

@@ -115,6 +115,8 @@ static const struct {
     {"subject longer than", TOPIC},
     {"names that begin with \"$\"", TOPIC},
     {"key, type and headers take", CORRECT "key, type or headers must be shorter" RETRY},
+    {"reserved header: the relay", "give the relay's own another name or none in"
+                                   " [sink.NAME.headers]; or " CORRECT "headers" RETRY},
     {"header", CORRECT "headers" RETRY},
     {"is too large to fetch", "make the payload smaller" RETRY},
     {"event id is NULL", CORRECT "event_id must not be NULL" RETRY},

@@ -158,12 +158,11 @@ static const char *take_headers(struct message *message, json_t *object, struct 
     json_object_foreach (object, name, value) {
         const char *problem;
 
-        if (json_is_null(value))
-            continue;
         headers[count].name = batch_copy(batch, name, strlen(name));
         if (headers[count].name.data == NULL)
             return row_no_memory;
-        problem = take_scalar(&headers[count].value, value, batch);
+        headers[count].value = (struct text){NULL, 0};
+        problem = json_is_null(value) ? NULL : take_scalar(&headers[count].value, value, batch);
         if (problem != NULL)
             return problem;
         count++;

@@ -9,8 +9,6 @@
 #define HEADERS_MAX 64
 #define HEADER_BYTES_MAX (16 * 1024)
 
-static const char *const relay_headers[] = {"id", "type", "created_at", "replayed_at", NULL};
-
 static bool is_alphanumeric(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -87,14 +85,6 @@ const char *rules_nats_inbox_prefix(struct text prefix)
     return check_subject_bytes(prefix);
 }
 
-static bool is_relay_header(struct text name)
-{
-    for (int i = 0; relay_headers[i] != NULL; i++)
-        if (text_equal(name, text_of(relay_headers[i])))
-            return true;
-    return false;
-}
-
 /* RFC 7230, 3.2.6: the characters that a header name may consist of. */
 static bool is_token(struct text name)
 {
@@ -104,22 +94,24 @@ static bool is_token(struct text name)
     return true;
 }
 
-const char *rules_kafka_headers(const struct header *headers, int count)
+/* Whether the text is UTF-8 without control characters. */
+static bool is_clean(struct text text)
 {
-    size_t bytes = 0;
-
-    if (count > HEADERS_MAX)
-        return "too many headers: more than 64";
-    for (int i = 0; i < count; i++) {
-        if (headers[i].name.len == 0)
-            return "empty header name";
-        if (!is_token(headers[i].name))
-            return "invalid header name: only letters, digits and !#$%&'*+-.^_`|~ are allowed";
-        if (is_relay_header(headers[i].name))
-            return "reserved header: id, type, created_at and replayed_at are the relay's own";
-        bytes += headers[i].name.len + headers[i].value.len;
+    for (size_t i = 0, step; i < text.len; i += step) {
+        step = text_utf8_len(text.data + i, text.len - i);
+        if (step == 0 || text_is_control(text.data + i, step))
+            return false;
     }
-    return bytes > HEADER_BYTES_MAX ? "headers larger than 16 KiB" : NULL;
+    return true;
+}
+
+const char *rules_kafka_header_name(struct text name)
+{
+    if (name.len == 0)
+        return "empty header name";
+    if (!is_token(name) && !is_clean(name))
+        return "invalid header name: only UTF-8 without control characters is allowed";
+    return NULL;
 }
 
 /* Servers up to 2.9.3 also obeyed a header whose name only ends in the name of a server header. */
@@ -198,20 +190,60 @@ const char *rules_nats_header_value(struct text value)
     return NULL;
 }
 
-static const char *check_nats_header(const struct header *header)
+const char *rules_nats_header_name(struct text name)
 {
-    if (text_equal(header->name, text_of("key")))
-        return "reserved header: key is the relay's own";
-    if (names_server_header(header->name))
+    if (name.len == 0)
+        return "empty header name";
+    if (!is_token(name))
+        return "invalid header name: only letters, digits and !#$%&'*+-.^_`|~ are allowed";
+    if (names_server_header(name))
         return "reserved header: NATS servers obey headers with \"Nats-\" in their names";
-    return rules_nats_header_value(header->value);
+    return NULL;
 }
 
-const char *rules_nats_headers(const struct header *headers, int count)
+static bool is_own(const struct header_rules *rules, struct text name)
 {
-    const char *broken = rules_kafka_headers(headers, count);
+    for (int i = 0; i < OWN_HEADERS; i++)
+        if (rules->own[i].len == name.len && text_equal(rules->own[i], name))
+            return true;
+    return false;
+}
 
-    for (int i = 0; broken == NULL && i < count; i++)
-        broken = check_nats_header(&headers[i]);
-    return broken;
+static const char *check_headers(const struct header_rules *rules, const struct header *headers,
+                                 int count, bool nats)
+{
+    size_t bytes = 0;
+    int sent = 0;
+
+    for (int i = 0; i < count; i++) {
+        struct text name = headers[i].name;
+        const char *broken;
+
+        if (headers[i].value.data == NULL && !rules->sends_null)
+            continue;
+        broken = nats ? rules_nats_header_name(name) : rules_kafka_header_name(name);
+        if (broken == NULL && is_own(rules, name))
+            broken = "reserved header: the relay sets one of this name itself";
+        if (broken == NULL && nats)
+            broken = rules_nats_header_value(headers[i].value);
+        if (broken != NULL)
+            return broken;
+        bytes += name.len + headers[i].value.len;
+        sent++;
+    }
+    if (sent > HEADERS_MAX)
+        return "too many headers: more than 64";
+    return bytes > HEADER_BYTES_MAX ? "headers larger than 16 KiB" : NULL;
+}
+
+const char *rules_kafka_headers(const struct header_rules *rules, const struct header *headers,
+                                int count)
+{
+    return check_headers(rules, headers, count, false);
+}
+
+const char *rules_nats_headers(const struct header_rules *rules, const struct header *headers,
+                               int count)
+{
+    return check_headers(rules, headers, count, true);
 }

@@ -19,13 +19,27 @@ const char *rules_nats_subject(struct text subject);
 #define NATS_INBOX_PREFIX_BYTES_MAX 64
 const char *rules_nats_inbox_prefix(struct text prefix);
 
-/* At most 64 headers and 16 KiB; names are RFC 7230 tokens other than id, type, created_at and
- * replayed_at, which the relay sets itself. */
-const char *rules_kafka_headers(const struct header *headers, int count);
+/* The headers that the relay sets itself. */
+enum own_header { OWN_ID, OWN_TYPE, OWN_CREATED_AT, OWN_KEY, OWN_REPLAYED_AT, OWN_HEADERS };
 
-/* The same; in addition `key` is the relay's own, no name contains "Nats-", and values obey
- * rules_nats_header_value(). */
-const char *rules_nats_headers(const struct header *headers, int count);
+/* What a sink does with headers. */
+struct header_rules {
+    struct text own[OWN_HEADERS]; /* the names of the relay's own; data == NULL: it is not sent */
+    bool sends_null;              /* a row's header that is NULL is sent too */
+};
+
+/* UTF-8 without control characters; not empty. */
+const char *rules_kafka_header_name(struct text name);
+/* A token of RFC 7230 that does not contain "Nats-". */
+const char *rules_nats_header_name(struct text name);
+
+/* Of a row's headers: at most 64 and 16 KiB, with names other than the relay's own. Those that are
+ * not sent do not count. */
+const char *rules_kafka_headers(const struct header_rules *rules, const struct header *headers,
+                                int count);
+/* The same; in addition values obey rules_nats_header_value(). */
+const char *rules_nats_headers(const struct header_rules *rules, const struct header *headers,
+                               int count);
 
 /* No CR, LF or NUL; no leading or trailing blank, which readers of NATS headers strip; no name of a
  * header that servers obey. NULL is allowed. */

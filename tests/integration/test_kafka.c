@@ -47,6 +47,48 @@ TEST(a_message_arrives_with_all_its_parts)
     assert_int_equal(rd_kafka_header_cnt(found_headers), 5);
 }
 
+TEST(the_relays_own_headers_have_the_names_that_the_sink_gives_them)
+{
+    struct header headers[] = {{text_of("id"), text_of("own")},
+                               {text_of("_internal_:x"), text_of("\xC3\xBC")},
+                               {text_of("null"), {NULL, 0}}};
+    const struct header before = {text_of("X-Event-ID"), text_of("own")};
+    struct message *message;
+    rd_kafka_headers_t *found;
+    const void *value = "";
+    size_t len;
+
+    options.headers[OWN_ID] = "X-Event-ID";
+    options.headers[OWN_TYPE] = "";
+    options.headers[OWN_CREATED_AT] = "";
+    options.null_headers = true;
+    create_topic(1, NULL);
+    open_broker();
+    message = add_message(&batch, topic, "k", "renamed");
+    message->type = text_of("created");
+    message->created_at = text_of("2026-01-02T03:04:05Z");
+    message->headers = headers;
+    message->header_count = 3;
+    message = add_message(&batch, topic, "k2", "reserved");
+    message->headers = (struct header *)(uintptr_t)&before;
+    message->header_count = 1;
+    publish_quickly();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_int_equal(message->verdict, VERDICT_REJECTED);
+    assert_non_null(strstr(message->reason, "reserved header"));
+    consume(1, 1);
+    assert_header(consumed_value("renamed"), 0, "X-Event-ID",
+                  "00000000-0000-4000-8000-000000000001");
+    assert_header(consumed_value("renamed"), 1, "id", "own");
+    assert_header(consumed_value("renamed"), 2, "_internal_:x", "\xC3\xBC");
+    assert_int_equal(rd_kafka_message_headers(consumed_value("renamed"), &found),
+                     RD_KAFKA_RESP_ERR_NO_ERROR);
+    assert_int_equal(rd_kafka_header_cnt(found), 4);
+    assert_int_equal(rd_kafka_header_get_last(found, "null", &value, &len),
+                     RD_KAFKA_RESP_ERR_NO_ERROR);
+    assert_null(value);
+}
+
 TEST(null_and_empty_are_two_things)
 {
     create_topic(1, NULL);

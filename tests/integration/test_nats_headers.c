@@ -74,7 +74,7 @@ static int read_lines(int sequence, char *raw, char *lines[LINES_MAX])
         assert_true(count < LINES_MAX);
         *end = '\0';
         lines[count++] = at;
-        if (strncmp(at, "id: r", 5) == 0 || strncmp(at, "Nats-Msg-Id: r", 14) == 0)
+        if (strstr(at, "d: r") != NULL && strchr(at, ':') == strstr(at, ": r"))
             strchr(at, 'r')[1] = '#';
     }
     qsort((void *)lines, (size_t)count, sizeof *lines, compare_lines);
@@ -93,7 +93,7 @@ static void expect_same_lines(int sequence, int other)
         assert_string_equal(lines[0][i], lines[1][i]);
 }
 
-TEST(a_consumer_sees_the_same_headers_whether_one_call_sets_them_or_many)
+static void expect_the_same_either_way(void)
 {
     assert_true(nats()->headers_in_one_call);
     calls = 0;
@@ -104,6 +104,48 @@ TEST(a_consumer_sees_the_same_headers_whether_one_call_sets_them_or_many)
     assert_true(calls > 5 * KINDS);
     for (int i = 1; i <= KINDS; i++)
         expect_same_lines(i, KINDS + i);
+}
+
+TEST(a_consumer_sees_the_same_headers_whether_one_call_sets_them_or_many)
+{
+    expect_the_same_either_way();
+}
+
+TEST(a_consumer_sees_the_names_that_the_sink_gives_whether_one_call_sets_them_or_many)
+{
+    static char raw[RAW_BYTES];
+
+    options.headers[OWN_ID] = "X-Event-Id";
+    options.headers[OWN_TYPE] = "";
+    options.headers[OWN_KEY] = "X-Partition-Key";
+    broker->headers = sink_header_rules(&options, true);
+    expect_the_same_either_way();
+    read_raw_headers(1, raw, sizeof raw);
+    assert_non_null(strstr(raw, "\r\nX-Event-Id: r1-m0\r\n"));
+    assert_non_null(strstr(raw, "\r\nNats-Msg-Id: r1-m0\r\n"));
+    assert_non_null(strstr(raw, "\r\nX-Partition-Key: k\r\n"));
+    assert_null(strstr(raw, "\r\nid: "));
+    assert_null(strstr(raw, "\r\ntype: "));
+    assert_null(strstr(raw, "\r\nkey: "));
+}
+
+TEST(an_event_without_a_header_for_its_id_is_recognised_as_a_repeat)
+{
+    options.headers[OWN_ID] = "";
+    broker->headers = sink_header_rules(&options, true);
+    fill_with_all_kinds(1);
+    fill_with_all_kinds(1);
+    assert_int_equal(stored(stream), KINDS);
+}
+
+TEST(an_id_that_readers_would_see_otherwise_is_refused_without_a_header_for_it)
+{
+    options.headers[OWN_ID] = "";
+    broker->headers = sink_header_rules(&options, true);
+    add_message(&batch, subject_of("a"), NULL, "x")->event_id = text_of("a\r\nNats-Rollup: all");
+    publish_quickly();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_REJECTED);
+    assert_non_null(strstr(batch.messages[0].reason, "id: invalid header value"));
 }
 
 TEST(an_event_whose_headers_were_set_in_one_call_is_recognised_as_a_repeat)

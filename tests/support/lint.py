@@ -18,7 +18,7 @@ ROOMS = {
     "cli": {"config", "config/read", "http", "relay", "relay/report", "admin/statements", "admin/status", "admin/parked", "admin", "broker/clients", "broker", "route",
             "message", "base"},
     "config": {"catalog", "config/check", "config/keys", "config/read", "pg", "route", "base"},
-    "config/check": {"config/keys", "config/read", "broker/clients", "broker", "catalog", "pg", "base"},
+    "config/check": {"config/keys", "config/read", "broker/clients", "broker", "catalog", "route", "pg", "base"},
     "config/keys": {"config/read", "relay/options", "base"},
     "config/read": {"base"},
     "http": {"relay/report", "relay/options", "wake", "admin/status", "admin", "base"},

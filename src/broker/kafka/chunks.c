@@ -45,7 +45,7 @@ void kafka_chunk_begin(struct kafka_chunks *chunks)
 }
 
 /* An upper bound of the message's size in a record batch. */
-static int64_t bytes_of(const struct message *message)
+static int64_t bytes_of(const struct kafka_chunks *chunks, const struct message *message)
 {
     enum { OVERHEAD = 128, HEADER_OVERHEAD = 16 };
     size_t bytes = OVERHEAD + message->payload.len + message->route_key.len +
@@ -54,13 +54,13 @@ static int64_t bytes_of(const struct message *message)
 
     for (int i = 0; i < message->header_count; i++)
         bytes += HEADER_OVERHEAD + message->headers[i].name.len + message->headers[i].value.len;
-    return (int64_t)bytes;
+    return (int64_t)bytes + chunks->name_bytes;
 }
 
 /* The first message of a chunk always fits, however large it is. */
 bool kafka_chunk_takes(struct kafka_chunks *chunks, const struct message *message)
 {
-    int64_t bytes = chunks->bytes + bytes_of(message);
+    int64_t bytes = chunks->bytes + bytes_of(chunks, message);
 
     if (chunks->count > 0 && (bytes > chunks->bytes_max || chunks->count == chunks->messages_max))
         return false;

@@ -177,11 +177,14 @@ static struct broker *create(const struct sink_options *options, struct error *e
     if (kafka == NULL) {
         error_no_memory(error);
     } else {
-        kafka->base = (struct broker){.ops = &kafka_ops, .options = options};
+        kafka->base = (struct broker){
+            .ops = &kafka_ops, .options = options, .headers = sink_header_rules(options, false)};
         kafka->message_bytes_max = kafka_conf_number(conf, "message.max.bytes");
         kafka_chunks_init(&kafka->chunks, kafka->message_bytes_max,
                           kafka_conf_number(conf, "batch.size"),
                           kafka_conf_number(conf, "batch.num.messages"));
+        for (int i = 0; i < OWN_HEADERS; i++)
+            kafka->chunks.name_bytes += (int64_t)kafka->base.headers.own[i].len;
         kafka->partitioner =
             kafka_partitioner_find(kafka_conf_value(conf, "partitioner", name, sizeof name));
         kafka->refresh_ms = kafka_conf_number(conf, "topic.metadata.refresh.interval.ms");

@@ -33,6 +33,7 @@ enum kafka_class {
 /* How many messages are sent together, in one record batch. */
 struct kafka_chunks {
     int64_t bytes_full; /* bytes that librdkafka always puts into one record batch */
+    int64_t name_bytes; /* names of the relay's own headers */
     int messages_max;   /* messages that librdkafka puts into one record batch */
     int64_t bytes_max;  /* current limit of a chunk; below bytes_full after a refusal for size */
     int64_t full_ms;    /* when bytes_max returns to bytes_full */

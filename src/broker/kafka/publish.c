@@ -34,29 +34,27 @@
 #define START_MS 1 /* how long send() lets librdkafka write before other sinks have their turn */
 #define PURGE_TIMEOUT_MS 1000
 #define LATE_MS 1000 /* acknowledgements usually take a hundredth of it */
-#define KAFKA_OWN_HEADERS 4
-#define GROUPS 4 /* the number of groups into which suspects are divided in each round */
+#define GROUPS 4     /* the number of groups into which suspects are divided in each round */
 
-static void add_header(rd_kafka_headers_t *headers, const char *name, size_t name_len,
-                       struct text value)
+static void add_header(rd_kafka_headers_t *headers, const struct header *header)
 {
     /* Fails only for arguments that rules_kafka_headers has refused. */
-    if (value.data != NULL)
-        (void)rd_kafka_header_add(headers, name, (ssize_t)name_len, value.data, (ssize_t)value.len);
+    (void)rd_kafka_header_add(headers, header->name.data, (ssize_t)header->name.len,
+                              header->value.data, (ssize_t)header->value.len);
 }
 
-static rd_kafka_headers_t *make_headers(const struct message *message)
+static rd_kafka_headers_t *make_headers(const struct broker *broker, const struct message *message)
 {
-    rd_kafka_headers_t *headers =
-        rd_kafka_headers_new((size_t)message->header_count + KAFKA_OWN_HEADERS);
+    rd_kafka_headers_t *headers = rd_kafka_headers_new((size_t)message->header_count + OWN_HEADERS);
+    struct header own[OWN_HEADERS];
 
-    add_header(headers, "id", 2, message->event_id);
-    add_header(headers, "type", 4, message->type);
-    add_header(headers, "created_at", 10, message->created_at);
-    add_header(headers, "replayed_at", 11, message->replayed_at);
+    sink_own_headers(&broker->headers, message, own);
+    for (int i = 0; i < OWN_HEADERS; i++)
+        if (own[i].value.data != NULL)
+            add_header(headers, &own[i]);
     for (int i = 0; i < message->header_count; i++)
-        add_header(headers, message->headers[i].name.data, message->headers[i].name.len,
-                   message->headers[i].value);
+        if (message->headers[i].value.data != NULL || broker->headers.sends_null)
+            add_header(headers, &message->headers[i]);
     return headers;
 }
 
@@ -86,7 +84,7 @@ static bool ends_chunk(const struct kafka *kafka)
 static rd_kafka_resp_err_t produce(struct kafka *kafka, const struct kafka_topic *topic,
                                    struct message *message, int32_t partition)
 {
-    rd_kafka_headers_t *headers = make_headers(message);
+    rd_kafka_headers_t *headers = make_headers(&kafka->base, message);
     const rd_kafka_vu_t values[] = {
         {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic->handle},
         {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = partition},
@@ -294,7 +292,7 @@ static void check_message(struct kafka *kafka, struct message *message)
             broken = "the sink's allow list does not permit this topic";
     }
     if (broken == NULL)
-        broken = rules_kafka_headers(message->headers, message->header_count);
+        broken = rules_kafka_headers(&kafka->base.headers, message->headers, message->header_count);
     if (broken != NULL)
         batch_refuse(kafka->batch, message, VERDICT_REJECTED, "%s", broken);
     else if (message->payload_len > payload_max)

@@ -69,7 +69,8 @@ static struct broker *create(const struct sink_options *options, struct error *e
         error_no_memory(error);
         return NULL;
     }
-    nats->base = (struct broker){.ops = &nats_ops, .options = options};
+    nats->base = (struct broker){
+        .ops = &nats_ops, .options = options, .headers = sink_header_rules(options, true)};
     nats->message_bytes_max = MESSAGE_BYTES_MAX_DEFAULT;
     nats->headers_in_one_call = nats_one_call_works();
     nats->io = calloc(1, sizeof *nats->io);

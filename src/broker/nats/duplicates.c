@@ -168,7 +168,7 @@ static enum stored compare_reply(struct nats *nats, const struct message *messag
     struct header own[NATS_OWN_HEADERS];
     natsMsg *ours = NULL;
 
-    nats_own_headers(message, nats->base.options->stream, own);
+    nats_own_headers(&nats->base, message, own);
     if (stored != NULL)
         ours = nats_build(message, own, NULL, false, nats->scratch);
     if (ours != NULL)

@@ -19,18 +19,15 @@
 
 #define TEXT(literal) ((struct text){literal, sizeof(literal) - 1})
 
-void nats_own_headers(const struct message *message, const char *stream,
+void nats_own_headers(const struct broker *broker, const struct message *message,
                       struct header own[NATS_OWN_HEADERS])
 {
-    own[0] = (struct header){TEXT("id"), message->event_id};
-    own[1] = (struct header){TEXT("type"), message->type};
-    own[2] = (struct header){TEXT("created_at"), message->created_at};
-    own[3] = (struct header){TEXT("key"), message->route_key};
-    own[4] = (struct header){TEXT("replayed_at"), message->replayed_at};
-    own[5] =
-        (struct header){TEXT("Nats-Msg-Id"),
-                        message->message_id.data != NULL ? message->message_id : message->event_id};
-    own[6] = (struct header){TEXT("Nats-Expected-Stream"), text_of(stream)};
+    struct text id = message->message_id.data != NULL ? message->message_id : message->event_id;
+
+    sink_own_headers(&broker->headers, message, own);
+    own[OWN_HEADERS] = (struct header){TEXT("Nats-Msg-Id"), id};
+    own[OWN_HEADERS + 1] =
+        (struct header){TEXT("Nats-Expected-Stream"), text_of(broker->options->stream)};
 }
 
 static char *append(char *at, struct text text)
@@ -78,7 +75,8 @@ natsStatus nats_set_headers(natsMsg *built, const struct message *message,
 void nats_drop_headers(natsMsg *built, const struct header own[NATS_OWN_HEADERS])
 {
     for (int i = 0; i < NATS_OWN_HEADERS; i++)
-        (void)natsMsgHeader_Delete(built, own[i].name.data);
+        if (own[i].value.data != NULL)
+            (void)natsMsgHeader_Delete(built, own[i].name.data);
 }
 
 /* Appends "name: value\r\n"; nothing when the value is NULL. */

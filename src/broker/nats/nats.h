@@ -17,7 +17,7 @@
 #define NATS_INBOX_PREFIX "_INBOX" /* the default of all NATS clients */
 #define NATS_RANDOM_BYTES 4096
 
-#define NATS_OWN_HEADERS 7
+#define NATS_OWN_HEADERS (OWN_HEADERS + 2)
 #define NATS_TOKEN_BYTES 11 /* 66 random bits; no terminator */
 #define NATS_INBOX_BYTES (NATS_INBOX_PREFIX_BYTES_MAX + 24)
 #define NATS_REPLY_BYTES (NATS_INBOX_BYTES + 34)
@@ -164,7 +164,7 @@ void nats_free_discarded(struct nats *nats);
 /* headers.c */
 /* The relay's own headers, followed by two for the server: the id by which it drops repeats, and
  * the stream that must answer. A NULL value means that the header is not sent. */
-void nats_own_headers(const struct message *message, const char *stream,
+void nats_own_headers(const struct broker *broker, const struct message *message,
                       struct header own[NATS_OWN_HEADERS]);
 
 /* Sets the headers one by one. `strings` must have room for all of them, each terminated. */

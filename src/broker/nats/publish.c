@@ -31,7 +31,9 @@ static size_t header_bytes_of(const struct message *message,
         if (own[i].value.data != NULL)
             bytes += own[i].name.len + HEADER_LINE_BYTES + own[i].value.len;
     for (int i = 0; i < message->header_count; i++)
-        bytes += message->headers[i].name.len + HEADER_LINE_BYTES + message->headers[i].value.len;
+        if (message->headers[i].value.data != NULL)
+            bytes +=
+                message->headers[i].name.len + HEADER_LINE_BYTES + message->headers[i].value.len;
     return bytes;
 }
 
@@ -111,15 +113,16 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
             return false;
         *good = message->destination;
     }
-    broken = rules_nats_headers(message->headers, message->header_count);
+    broken = rules_nats_headers(&nats->base.headers, message->headers, message->header_count);
     if (broken != NULL)
         batch_refuse(batch, message, VERDICT_REJECTED, "%s", broken);
-    /* The last two contain nothing unchecked: an id made of the event id and replayed_at, and the
-     * stream (client.c). */
-    for (int i = 0; broken == NULL && i < NATS_OWN_HEADERS - 2; i++) {
-        broken = rules_nats_header_value(own[i].value);
+    /* The last two contain nothing unchecked: an id made of the event id, which may be in no other
+     * header, and replayed_at; and the stream (client.c). */
+    for (int i = 0; broken == NULL && i < OWN_HEADERS; i++) {
+        broken = rules_nats_header_value(i == OWN_ID ? message->event_id : own[i].value);
         if (broken != NULL)
-            batch_refuse(batch, message, VERDICT_REJECTED, "%s: %s", own[i].name.data, broken);
+            batch_refuse(batch, message, VERDICT_REJECTED, "%s: %s",
+                         own_header_name((enum own_header)i), broken);
     }
     if (broken != NULL)
         return false;
@@ -193,7 +196,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
         nats->pending[i] = (struct nats_pending){.state = NATS_NOT_EXPECTED};
         if (!order_is_due(batch, message, sink))
             continue;
-        nats_own_headers(message, nats->base.options->stream, own);
+        nats_own_headers(&nats->base, message, own);
         if (!check_message(nats, batch, message, own, &good))
             continue;
         hand_over(nats, batch, i, own, can_send);

@@ -29,21 +29,26 @@ static char *format_types(char *out, size_t size, unsigned flags)
 }
 
 static void check_foreign_keys(const struct loader *loader, const struct sink_options *sink,
-                               struct toml_node *node, unsigned type)
+                               enum section section, struct toml_node *node, unsigned type)
 {
     char takers[64];
 
     for (int i = 0; i < node->count; i++) {
         struct toml_node *child = &node->children[i];
-        const struct key *key = key_find(SECTION_SINK, child->key);
-        bool is_properties = section_find(SECTION_SINK, child->key) == SECTION_PROPERTIES;
-        unsigned flags = is_properties ? (unsigned)KEY_KAFKA : key != NULL ? key->flags : type;
+        const struct key *key = key_find(section, child->key);
+        enum section inner = section_find(section, child->key);
+        unsigned flags = inner == SECTION_PROPERTIES ? (unsigned)KEY_KAFKA
+                         : inner == SECTION_HEADERS  ? KEY_KAFKA | KEY_NATS
+                         : key != NULL               ? key->flags
+                                                     : type;
 
         if ((flags & type) == 0)
-            report_problem(
-                loader->report, child, "%s: not a key of a sink of type \"%s\", only of %s%s",
-                child->key, sink->type, format_types(takers, sizeof takers, flags),
-                type == KEY_KAFKA ? "; librdkafka's own settings go into properties" : "");
+            report_problem(loader->report, child,
+                           "%s: not a key of a sink of type \"%s\", only of %s%s", child->key,
+                           sink->type, format_types(takers, sizeof takers, flags),
+                           type == KEY_KAFKA && section == SECTION_SINK
+                               ? "; librdkafka's own settings go into properties"
+                               : "");
     }
 }
 
@@ -299,6 +304,38 @@ static void check_client(const struct loader *loader, const struct sink_options 
         report_warning(loader->report, node, "%s", warning);
 }
 
+/* The names of the relay's own headers: those that the broker takes, and no two alike. */
+static void check_headers(const struct loader *loader, const struct sink_options *sink,
+                          struct toml_node *node, unsigned type)
+{
+    const struct header_rules rules = sink_header_rules(sink, type == KEY_NATS);
+    struct toml_node *headers = toml_find(node, "headers");
+
+    if (type == KEY_STDOUT || headers == NULL || headers->type != TOML_TABLE)
+        return;
+    check_foreign_keys(loader, sink, SECTION_HEADERS, headers, type);
+    for (int i = 0; i < OWN_HEADERS; i++) {
+        const char *key = own_header_name((enum own_header)i);
+        struct toml_node *child = toml_find_or_table(headers, key);
+        const char *broken = NULL;
+
+        if (rules.own[i].data == NULL || toml_is_refused(headers, key))
+            continue;
+        broken = type == KEY_NATS ? rules_nats_header_name(rules.own[i])
+                                  : rules_kafka_header_name(rules.own[i]);
+        if (broken != NULL)
+            report_refusal(loader->report, child, "%s: %s", key, broken);
+        for (int other = 0; broken == NULL && other < i; other++)
+            if (text_equal(rules.own[i], rules.own[other]))
+                report_refusal(loader->report, child, "%s: the header of %s has the same name", key,
+                               own_header_name((enum own_header)other));
+    }
+    if (rules.own[OWN_ID].data == NULL)
+        report_warning(loader->report, toml_find_or_table(headers, "id"),
+                       "id: no header holds the event id%s, by which consumers recognise repeats",
+                       type == KEY_NATS ? " but Nats-Msg-Id" : "");
+}
+
 static const struct broker_ops *find_ops(const struct loader *loader,
                                          const struct sink_options *sink, struct toml_node *node)
 {
@@ -330,7 +367,8 @@ void check_sink(const struct loader *loader, int sink)
     if (ops == NULL)
         return;
     type = sink_type_flag(options->type);
-    check_foreign_keys(loader, options, node, type);
+    check_foreign_keys(loader, options, SECTION_SINK, node, type);
+    check_headers(loader, options, node, type);
     if (type == KEY_KAFKA)
         check_kafka(loader, options, node);
     else if (type == KEY_NATS)

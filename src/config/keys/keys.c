@@ -6,7 +6,8 @@
 #define KIB(n) ((int64_t)(n)*1024)
 #define GIB (KIB(1024) * 1024)
 #define WHERE_BYTES_MAX 512 /* messages show the SQL of the index, which contains it */
-#define PATTERN_MAX 1024    /* bytes; limits the recursion of the regular expression compiler */
+#define HEADER_NAME_MAX 255
+#define PATTERN_MAX 1024 /* bytes; limits the recursion of the regular expression compiler */
 
 #define IN_CONFIG(field) offsetof(struct config, field)
 #define IN_OUTBOX(field) offsetof(struct config, relay.outbox.field)
@@ -141,6 +142,10 @@ const struct key keys[] = {
      KEY_KAFKA | KEY_NATS,
      "Passwords and tokens may cross a network without TLS, where others can read them. Otherwise "
      "such a sink is refused, unless its servers are on this machine."},
+    {SECTION_SINK, "null_headers", KEY_BOOLEAN, IN_SINK(null_headers), "false", 0, 0, NULL,
+     KEY_KAFKA,
+     "A null in the row's headers becomes a header whose value is Kafka's null. Otherwise it makes "
+     "no header."},
     {SECTION_SINK, "username", KEY_STRING, IN_SINK(username), NULL, 1, 0, NULL, KEY_NATS,
      "The user to log in as."},
     {SECTION_SINK, "password", KEY_STRING, IN_SINK(password), NULL, 1, 0, NULL,
@@ -163,6 +168,18 @@ const struct key keys[] = {
      "The client's certificate, PEM."},
     {SECTION_SINK, "tls_key_file", KEY_STRING, IN_SINK(tls_key_file), NULL, 1, 0, NULL, KEY_NATS,
      "The client's private key, PEM."},
+
+    {SECTION_HEADERS, "id", KEY_STRING, IN_SINK(headers[OWN_ID]), NULL, 0, HEADER_NAME_MAX, NULL,
+     KEY_KAFKA | KEY_NATS,
+     "The event id, by which consumers recognise repeats; \"id\" without this key. On NATS it is "
+     "in Nats-Msg-Id too."},
+    {SECTION_HEADERS, "type", KEY_STRING, IN_SINK(headers[OWN_TYPE]), NULL, 0, HEADER_NAME_MAX,
+     NULL, KEY_KAFKA | KEY_NATS, "The type; \"type\" without this key."},
+    {SECTION_HEADERS, "created_at", KEY_STRING, IN_SINK(headers[OWN_CREATED_AT]), NULL, 0,
+     HEADER_NAME_MAX, NULL, KEY_KAFKA | KEY_NATS,
+     "When the event was inserted; \"created_at\" without this key."},
+    {SECTION_HEADERS, "key", KEY_STRING, IN_SINK(headers[OWN_KEY]), NULL, 0, HEADER_NAME_MAX, NULL,
+     KEY_NATS, "The message's key, which Kafka has outside the headers; \"key\" without this key."},
 
     {SECTION_ROUTE, "match", KEY_STRING, IN_ROUTE(match), NULL, 1, PATTERN_MAX, NULL, 0,
      "A pattern on the topic column: `*` and `>` by token as in NATS, or \"re:\" and a POSIX "

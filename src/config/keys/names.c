@@ -28,6 +28,10 @@ static const struct section_info sections[SECTION_COUNT] = {
     [SECTION_PROPERTIES] = {SECTION_SINK, "properties", "sink.NAME.properties",
                             "Properties of a Kafka sink, passed to librdkafka unchanged, such as "
                             "`\"compression.type\" = \"lz4\"`. At most 32."},
+    [SECTION_HEADERS] =
+        {SECTION_SINK, "headers", "sink.NAME.headers",
+         "The names of the headers that the relay sets itself; \"\" sends none. A row's own "
+         "headers may have every other name."},
     [SECTION_ROUTE] =
         {SECTION_COUNT, "route", "[route]",
          "Which messages go where; the first match wins. Without a route, everything goes "
@@ -50,7 +54,8 @@ const struct key *key_find_anywhere(const char *name)
 {
     for (size_t i = 0; i < key_count; i++)
         if (keys[i].section != SECTION_SINK && keys[i].section != SECTION_ROUTE &&
-            keys[i].section != SECTION_COLUMNS && strcmp(keys[i].name, name) == 0)
+            keys[i].section != SECTION_COLUMNS && keys[i].section != SECTION_HEADERS &&
+            strcmp(keys[i].name, name) == 0)
             return &keys[i];
     return NULL;
 }

@@ -35,14 +35,15 @@ static void assert_line(const struct message *message, const char *expected)
 
 TEST(every_member_stands_in_its_place)
 {
-    struct header headers[] = {{text_of("a"), text_of("1")}, {text_of("b"), text_of("")}};
+    struct header headers[] = {
+        {text_of("none"), {NULL, 0}}, {text_of("a"), text_of("1")}, {text_of("b"), text_of("")}};
     struct message message = {.destination = text_of("shop.order"),
                               .route_key = text_of("k1"),
                               .event_id = text_of("e-1"),
                               .type = text_of("created"),
                               .created_at = text_of("2026-01-02T03:04:05Z"),
                               .headers = headers,
-                              .header_count = 2,
+                              .header_count = 3,
                               .payload = text_of("{\"n\":1}"),
                               .payload_is_json = true};
 

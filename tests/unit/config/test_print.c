@@ -10,6 +10,7 @@
     "[relay]\nlanes = 64\nbatch_bytes = 65537\nshutdown_timeout = \"0\"\n"                         \
     "synchronous_commit = \"off\"\n"                                                               \
     "[sink.events]\ntype = \"kafka\"\nbrokers = [\"a:1\", \"b:2\"]\ncreate = true\n"               \
+    "null_headers = true\n[sink.events.headers]\nid = \"\xc3\xa9:\"\ntype = \"\"\n"                \
     "[sink.events.properties]\n\"compression.type\" = \"lz4\"\n\"sasl.password\" = \"hunter2\"\n"  \
     "[sink.bus]\ntype = \"nats\"\nservers = [\"tls://a\"]\nstream = \"S$${x}\"\n"                  \
     "allow = [\"a.>\", \"re:\\\\.\\\"b\"]\nusername = \"\\u0001\\t\\n\xc3\xa9\"\n"                 \

@@ -75,12 +75,14 @@ TEST(a_number_is_taken_over_with_what_depends_on_it)
 TEST(what_needs_a_restart_is_told_and_stays)
 {
     assert_string_equal(
-        reload("[database]\nurl = \"postgresql://a:other@localhost/x\"\n[outbox]\ntable = \"b\"\n"
-               "[relay]\nlanes = 7\n[sink.k]\ntype = \"kafka\"\nbrokers = [\"localhost:2\"]\n"
-               "[sink.k.properties]\n\"linger.ms\" = \"6\"\n[sink.p]\ntype = \"stdout\"\n"
-               "[[route]]\nmatch = \"b\"\nsink = \"k\"\n"),
+        reload(
+            "[database]\nurl = \"postgresql://a:other@localhost/x\"\n[outbox]\ntable = \"b\"\n"
+            "[relay]\nlanes = 7\n[sink.k]\ntype = \"kafka\"\nbrokers = [\"localhost:2\"]\n"
+            "headers.id = \"x\"\n[sink.k.properties]\n\"linger.ms\" = \"6\"\n[sink.p]\ntype = \"stdout\"\n"
+            "[[route]]\nmatch = \"b\"\nsink = \"k\"\n"),
         "[database] url: *** -> *** (restart)\n[outbox] table: a -> b (restart)\n"
         "[relay] lanes: 2 -> 7 (restart)\n[sink.k] brokers: localhost:1 -> localhost:2 (restart)\n"
+        "[sink.k.headers] id: not given -> x (restart)\n"
         "[sink.k.properties]: the old ones -> others (restart)\n"
         "sink.o: a sink -> not given (restart)\nsink.p: not given -> a sink (restart)\n"
         "[[route]]: the old ones -> others (restart)\n");

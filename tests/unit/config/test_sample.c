@@ -45,6 +45,7 @@ static const char *find_part(enum section section)
                                                      [SECTION_SINK] = "\n[sink.",
                                                      [SECTION_PROPERTIES] =
                                                          "\n# [sink.events.properties]",
+                                                     [SECTION_HEADERS] = "\n# [sink.bus.headers]",
                                                      [SECTION_ROUTE] = "\n# [[route]]",
                                                      [SECTION_HTTP] = "\n[http]",
                                                      [SECTION_LOG] = "\n[log]"};

@@ -85,6 +85,59 @@ TEST(each_type_needs_and_takes_its_own_keys)
     assert_accepted(MINIMAL "allow = [\"a.>\"]\n");
 }
 
+TEST(the_relays_own_headers_have_names_that_the_broker_takes)
+{
+#define TWICE ": the header of id has the same name"
+    static const struct refusal refusals[] = {
+        {NATS "headers.id = \"a:b\"",
+         "relay.toml:7:9: id: invalid header name: only letters, digits and !#$%&'*+-.^_`|~ are "
+         "allowed"},
+        {NATS "headers.id = \"Nats-Msg-Id\"",
+         "relay.toml:7:9: id: reserved header: NATS servers obey headers with \"Nats-\" in their "
+         "names"},
+        {KAFKA "headers.id = \"a\\tb\"",
+         "relay.toml:6:9: id: invalid header name: only UTF-8 without control characters is "
+         "allowed"},
+        {KAFKA "[sink.k.headers]\nid = \"x\"\ntype = \"x\"", "relay.toml:8:1: type" TWICE},
+        {KAFKA "[sink.k.headers]\nid = \"type\"", "relay.toml:6:1: type" TWICE},
+        {KAFKA "[sink.k.headers]\ncreated_at = \"replayed_at\"",
+         "relay.toml:6:1: replayed_at: the header of created_at has the same name"},
+        {KAFKA "[sink.k.headers]\nkey = \"k\"",
+         "relay.toml:7:1: key: not a key of a sink of type \"kafka\", only of \"nats\""},
+        {KAFKA "[sink.k.headers]\nidd = \"k\"",
+         "relay.toml:7:1: unknown key \"idd\" in [sink.NAME.headers]; did you mean \"id\"?"},
+        {KAFKA "headers = 1",
+         "relay.toml:6:1: headers: expected a section [sink.NAME.headers], got "
+         "an integer"},
+        {MINIMAL "headers.id = \"x\"",
+         "relay.toml:5:1: headers: not a key of a sink of type \"stdout\", only of \"kafka\" and "
+         "\"nats\""},
+        {NATS "null_headers = true", "relay.toml:7:1: null_headers: not a key of a sink of type "
+                                     "\"nats\", only of \"kafka\""},
+    };
+
+    assert_each_refused(REFUSALS(refusals));
+    assert_accepted(NATS "[sink.n.headers]\nid = \"X-Event-ID\"\nkey = \"id\"\ntype = \"\"\n");
+    assert_accepted(KAFKA "null_headers = true\n[sink.k.headers]\nid = \"_internal_:id\"\n");
+}
+
+TEST(a_sink_without_a_header_for_the_id_is_warned_of)
+{
+    static const char *const texts[] = {KAFKA "headers.id = \"\"\n", NATS "headers.id = \"\"\n"};
+    static const char *const warnings[] = {
+        "relay.toml:6:9: id: no header holds the event id, by which consumers recognise repeats",
+        "relay.toml:7:9: id: no header holds the event id but Nats-Msg-Id, by which consumers "
+        "recognise repeats"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct parsed *parsed = parse_accepted(texts[i]);
+
+        assert_int_equal(parsed->problems.warning_count, 1);
+        assert_string_equal(parsed->problems.warnings[0], warnings[i]);
+        free_parsed(parsed);
+    }
+}
+
 TEST(lists_hold_1_to_32_strings)
 {
     static const struct refusal refusals[] = {

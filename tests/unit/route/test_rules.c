@@ -153,6 +153,23 @@ TEST(subjects_that_command_the_server_are_refused)
 
 /* ---- headers ---- */
 
+/* The names of the relay's own, where a sink has chosen no others. */
+static const struct header_rules defaults = {
+    .own = {{"id", 2}, {"type", 4}, {"created_at", 10}, {NULL, 0}, {"replayed_at", 11}}};
+
+static const char *kafka_headers(const struct header *headers, int count)
+{
+    return rules_kafka_headers(&defaults, headers, count);
+}
+
+static const char *nats_headers(const struct header *headers, int count)
+{
+    struct header_rules rules = defaults;
+
+    rules.own[OWN_KEY] = text_of("key");
+    return rules_nats_headers(&rules, headers, count);
+}
+
 typedef const char *header_rule(const struct header *headers, int count);
 
 static const char *try_header(header_rule *rule, struct text name, struct text value)
@@ -164,7 +181,7 @@ static const char *try_header(header_rule *rule, struct text name, struct text v
 
 TEST(headers_number_at_most_64)
 {
-    static header_rule *const both[] = {rules_kafka_headers, rules_nats_headers};
+    static header_rule *const both[] = {kafka_headers, nats_headers};
     struct header headers[65];
 
     for (int i = 0; i < 65; i++)
@@ -177,7 +194,7 @@ TEST(headers_number_at_most_64)
 
 TEST(headers_take_at_most_16_kib_names_and_values_together)
 {
-    static header_rule *const both[] = {rules_kafka_headers, rules_nats_headers};
+    static header_rule *const both[] = {kafka_headers, nats_headers};
     size_t limit = 16 * 1024;
 
     for (int i = 0; i < 2; i++) {
@@ -196,39 +213,97 @@ TEST(headers_take_at_most_16_kib_names_and_values_together)
 
 TEST(a_header_has_a_name)
 {
-    assert_non_null(try_header(rules_kafka_headers, text_of(""), text_of("v")));
-    assert_non_null(try_header(rules_nats_headers, text_of(""), text_of("v")));
-    assert_null(try_header(rules_kafka_headers, text_of("n"), text_of("")));
-    assert_null(try_header(rules_nats_headers, text_of("n"), text_of("")));
+    assert_non_null(try_header(kafka_headers, text_of(""), text_of("v")));
+    assert_non_null(try_header(nats_headers, text_of(""), text_of("v")));
+    assert_null(try_header(kafka_headers, text_of("n"), text_of("")));
+    assert_null(try_header(nats_headers, text_of("n"), text_of("")));
 }
 
 TEST(the_relays_own_headers_cannot_be_overridden)
 {
-    static const char *const reserved[] = {"id", "type", "created_at"};
+    static const char *const reserved[] = {"id", "type", "created_at", "replayed_at"};
     static const char *const free[] = {"ids", "i", "types", "created", "idx", "trace_id"};
 
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-        assert_non_null(try_header(rules_kafka_headers, text_of(reserved[i]), text_of("v")));
-        assert_non_null(try_header(rules_nats_headers, text_of(reserved[i]), text_of("v")));
+        assert_non_null(try_header(kafka_headers, text_of(reserved[i]), text_of("v")));
+        assert_non_null(try_header(nats_headers, text_of(reserved[i]), text_of("v")));
     }
     for (size_t i = 0; i < sizeof free / sizeof free[0]; i++) {
-        assert_null(try_header(rules_kafka_headers, text_of(free[i]), text_of("v")));
-        assert_null(try_header(rules_nats_headers, text_of(free[i]), text_of("v")));
+        assert_null(try_header(kafka_headers, text_of(free[i]), text_of("v")));
+        assert_null(try_header(nats_headers, text_of(free[i]), text_of("v")));
     }
-    assert_null(try_header(rules_kafka_headers, text_of("key"), text_of("v")));
-    assert_non_null(try_header(rules_nats_headers, text_of("key"), text_of("v")));
+    assert_null(try_header(kafka_headers, text_of("key"), text_of("v")));
+    assert_non_null(try_header(nats_headers, text_of("key"), text_of("v")));
 }
 
-TEST(a_header_name_is_a_token_of_rfc_7230)
+TEST(a_name_that_the_relay_does_not_use_is_free_and_the_one_that_it_uses_is_not)
 {
-    static header_rule *const both[] = {rules_kafka_headers, rules_nats_headers};
+    const struct header_rules rules = {.own = {[OWN_ID] = {"X-Event-ID", 10}}};
+    struct header header = {text_of("id"), text_of("v")};
+
+    assert_null(rules_kafka_headers(&rules, &header, 1));
+    assert_null(rules_nats_headers(&rules, &header, 1));
+    header.name = text_of("key");
+    assert_null(rules_nats_headers(&rules, &header, 1));
+    header.name = text_of("x-event-id");
+    assert_null(rules_kafka_headers(&rules, &header, 1));
+    header.name = text_of("X-Event-ID");
+    assert_non_null(rules_kafka_headers(&rules, &header, 1));
+    assert_non_null(rules_nats_headers(&rules, &header, 1));
+    header.name = text_of("Nats-Msg-Id");
+    assert_non_null(rules_nats_headers(&rules, &header, 1));
+}
+
+TEST(a_null_header_counts_only_where_it_is_sent)
+{
+    struct header_rules rules = defaults;
+    struct header headers[65];
+
+    for (int i = 0; i < 65; i++)
+        headers[i] = (struct header){text_of("id"), {NULL, 0}};
+    assert_null(rules_kafka_headers(&rules, headers, 65));
+    assert_null(nats_headers(headers, 65));
+    rules.sends_null = true;
+    assert_non_null(rules_kafka_headers(&rules, headers, 1));
+    for (int i = 0; i < 65; i++)
+        headers[i].name = text_of("n");
+    assert_null(rules_kafka_headers(&rules, headers, 64));
+    assert_non_null(rules_kafka_headers(&rules, headers, 65));
+}
+
+TEST(a_header_name_is_a_token_of_rfc_7230_on_nats)
+{
     char data[3];
 
-    for (size_t rule = 0; rule < sizeof both / sizeof *both; rule++)
-        for (int byte = 0; byte <= 0xFF; byte++)
-            for (int at = 0; at < 3; at++)
-                assert_rule(try_header(both[rule], with_byte(data, byte, at), text_of("v")),
-                            is_in(ALNUM "!#$%&'*+-.^_`|~", byte), "header name", byte, at);
+    for (int byte = 0; byte <= 0xFF; byte++)
+        for (int at = 0; at < 3; at++) {
+            bool allowed = is_in(ALNUM "!#$%&'*+-.^_`|~", byte);
+            struct text name = with_byte(data, byte, at);
+
+            assert_rule(try_header(nats_headers, name, text_of("v")), allowed, "name", byte, at);
+            assert_rule(rules_nats_header_name(name), allowed, "own name", byte, at);
+        }
+}
+
+TEST(a_header_name_is_utf8_without_control_characters_on_kafka)
+{
+    static const char *const free[] = {"_internal_:traceparent", "a name", "\xC3\xBC\xE2\x82\xAC",
+                                       "\xF0\x9F\x98\x80", "()<>@,;:\\\"/[]?={}"};
+    static const char *const refused[] = {"\xC3", "a\xC2\x9B", "\xED\xA0\x80", "\xFF"};
+    char data[3];
+
+    for (int byte = 0; byte <= 0xFF; byte++)
+        for (int at = 0; at < 3; at++) {
+            bool allowed = byte >= ' ' && byte < 0x7F;
+            struct text name = with_byte(data, byte, at);
+
+            assert_rule(try_header(kafka_headers, name, text_of("v")), allowed, "name", byte, at);
+            assert_rule(rules_kafka_header_name(name), allowed, "own name", byte, at);
+        }
+    for (size_t i = 0; i < sizeof free / sizeof *free; i++)
+        assert_null(try_header(kafka_headers, text_of(free[i]), text_of("v")));
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_non_null(try_header(kafka_headers, text_of(refused[i]), text_of("v")));
 }
 
 TEST(a_nats_header_value_holds_no_line_end_no_nul_and_no_blank_at_its_ends)
@@ -241,8 +316,8 @@ TEST(a_nats_header_value_holds_no_line_end_no_nul_and_no_blank_at_its_ends)
             bool allowed = byte != '\r' && byte != '\n' && byte != '\0' &&
                            (at == 1 || (byte != ' ' && byte != '\t'));
 
-            assert_rule(try_header(rules_nats_headers, text_of("n"), value), allowed,
-                        "header value", byte, at);
+            assert_rule(try_header(nats_headers, text_of("n"), value), allowed, "header value",
+                        byte, at);
             assert_rule(rules_nats_header_value(value), allowed, "own header's value", byte, at);
         }
     assert_null(rules_nats_header_value((struct text){NULL, 0}));
@@ -277,8 +352,8 @@ TEST(a_nats_header_value_holds_no_command_to_the_server)
 
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         assert_non_null(rules_nats_header_value(text_of(commands[i])));
-        assert_non_null(try_header(rules_nats_headers, text_of("n"), text_of(commands[i])));
-        assert_null(try_header(rules_kafka_headers, text_of("n"), text_of(commands[i])));
+        assert_non_null(try_header(nats_headers, text_of("n"), text_of(commands[i])));
+        assert_null(try_header(kafka_headers, text_of("n"), text_of(commands[i])));
     }
     assert_null(rules_nats_header_value(text_of("nats-rollup: all")));
     assert_null(rules_nats_header_value((struct text){"Nats-Rollup", 10}));
@@ -325,16 +400,16 @@ TEST(headers_that_command_the_nats_server_are_refused_in_any_case)
         for (unsigned i = 0; i < 4; i++)
             if ((mask & 1U << i) != 0)
                 name[i] = (char)(name[i] - 'a' + 'A');
-        assert_non_null(try_header(rules_nats_headers, text_of(name), text_of("all")));
+        assert_non_null(try_header(nats_headers, text_of(name), text_of("all")));
     }
-    assert_non_null(try_header(rules_nats_headers, text_of("Nats-"), text_of("v")));
-    assert_non_null(try_header(rules_nats_headers, text_of("Nats-Msg-Id"), text_of("v")));
-    assert_non_null(try_header(rules_nats_headers, text_of("X-Nats-Msg-Id"), text_of("v")));
-    assert_non_null(try_header(rules_nats_headers, text_of("x-nats-rollup"), text_of("v")));
-    assert_non_null(try_header(rules_nats_headers, text_of("Nats-Expected-Stream"), text_of("v")));
-    assert_null(try_header(rules_nats_headers, text_of("Nats"), text_of("v")));
-    assert_null(try_header(rules_nats_headers, text_of("Natsy-x"), text_of("v")));
-    assert_null(try_header(rules_kafka_headers, text_of("Nats-Rollup"), text_of("all")));
+    assert_non_null(try_header(nats_headers, text_of("Nats-"), text_of("v")));
+    assert_non_null(try_header(nats_headers, text_of("Nats-Msg-Id"), text_of("v")));
+    assert_non_null(try_header(nats_headers, text_of("X-Nats-Msg-Id"), text_of("v")));
+    assert_non_null(try_header(nats_headers, text_of("x-nats-rollup"), text_of("v")));
+    assert_non_null(try_header(nats_headers, text_of("Nats-Expected-Stream"), text_of("v")));
+    assert_null(try_header(nats_headers, text_of("Nats"), text_of("v")));
+    assert_null(try_header(nats_headers, text_of("Natsy-x"), text_of("v")));
+    assert_null(try_header(kafka_headers, text_of("Nats-Rollup"), text_of("all")));
 }
 
 TEST(one_broken_header_among_good_ones_is_found)
@@ -344,11 +419,11 @@ TEST(one_broken_header_among_good_ones_is_found)
     for (int bad = 0; bad < 64; bad++) {
         for (int i = 0; i < 64; i++)
             headers[i] = (struct header){text_of("good"), text_of("v")};
-        assert_null(rules_nats_headers(headers, 64));
+        assert_null(nats_headers(headers, 64));
         headers[bad].value = text_of("a\r\nb");
-        assert_non_null(rules_nats_headers(headers, 64));
-        assert_null(rules_kafka_headers(headers, 64));
+        assert_non_null(nats_headers(headers, 64));
+        assert_null(kafka_headers(headers, 64));
         headers[bad].name = text_of("id");
-        assert_non_null(rules_kafka_headers(headers, 64));
+        assert_non_null(kafka_headers(headers, 64));
     }
 }

@@ -7,7 +7,7 @@
 
 static bool is_plain(const struct key *key)
 {
-    return key->section != SECTION_SINK && key->section != SECTION_ROUTE;
+    return (key->flags & KEY_ANY_SINK) == 0 && key->section != SECTION_ROUTE;
 }
 
 static bool is_ranged(const struct key *key)
