@@ -43,7 +43,7 @@ test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) ## against PostgreSQL, nat
 # To a broker that lives for minutes Java's optimizing compiler costs more than it gives.
 test-integration demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLevel=1
 
-test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench; the servers of the tests; the pages' commands
+test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench; the servers of the tests; the pages' commands; CloudEvents
 	@$(MAKE) --no-print-directory -j3 --output-sync=target audit-faults audit-tools audit-pages
 
 audit-faults:
@@ -56,9 +56,10 @@ audit-tools:
 	@tests/support/install_test
 	@tests/package/version check && tests/package/dist_test
 
-audit-pages: $(BINARY)
+audit-pages: $(BINARY) build/reader
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/monitoring/monitoring_test
-	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- tests/docs/commands_test
+	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- \
+		sh -c 'tests/docs/commands_test && tests/cloudevents/cloudevents_test'
 
 test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT) ## all that need neither Kafka nor Java
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \

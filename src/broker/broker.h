@@ -13,8 +13,13 @@
 
 struct broker;
 
+struct event_binding;
+extern const struct event_binding cloudevents_kafka;
+extern const struct event_binding cloudevents_nats;
+
 struct broker_ops {
     const char *type;
+    const struct event_binding *events; /* how it carries CloudEvents; NULL: it does not */
 
     /* Checks the options without using the network, once per process; config/check/ has seen that
      * those that are required are there. 0, or -1: an option is unknown, or would break
@@ -116,6 +121,10 @@ int64_t broker_payload_max(const struct broker *broker);
 int broker_inspect(struct broker *broker, const char *destination, struct findings *findings,
                    struct error *error);
 int broker_make(struct broker *broker, const char *destination, struct error *error);
+
+/* cloudevents.c: makes events of the pending messages of `sink`, if its options say so, or refuses
+ * them. Runs once, after routing. */
+void broker_wrap(const struct broker *broker, struct batch *batch, int sink);
 
 /* For the clients: makes room for `count` items of `size` bytes. `items` is the address of the
  * pointer to them. 0, or -1: out of memory, and nothing has changed. */

@@ -18,9 +18,12 @@ struct header_rules sink_header_rules(const struct sink_options *options, bool h
     struct header_rules rules = {.sends_null = options->null_headers};
 
     for (int i = 0; i < OWN_HEADERS; i++) {
+        bool is_attribute = i == OWN_ID || i == OWN_TYPE || i == OWN_CREATED_AT;
         const char *name = options->headers[i];
 
-        if (name == NULL)
+        if (name == NULL && is_attribute && options->cloudevents != CLOUDEVENTS_OFF)
+            name = "";
+        else if (name == NULL)
             name = own_header_name((enum own_header)i);
         if (name[0] != '\0' && (i != OWN_KEY || has_key))
             rules.own[i] = text_of(name);
@@ -31,14 +34,11 @@ struct header_rules sink_header_rules(const struct sink_options *options, bool h
 void sink_own_headers(const struct header_rules *rules, const struct message *message,
                       struct header own[OWN_HEADERS])
 {
-    own[OWN_ID].value = message->event_id;
-    own[OWN_TYPE].value = message->type;
-    own[OWN_CREATED_AT].value = message->created_at;
-    own[OWN_KEY].value = message->route_key;
-    own[OWN_REPLAYED_AT].value = message->replayed_at;
+    const struct text values[OWN_HEADERS] = {message->event_id, message->type, message->created_at,
+                                             message->route_key, message->replayed_at};
+
     for (int i = 0; i < OWN_HEADERS; i++) {
         own[i].name = rules->own[i];
-        if (own[i].name.data == NULL)
-            own[i].value = (struct text){NULL, 0};
+        own[i].value = rules->own[i].data != NULL ? values[i] : (struct text){NULL, 0};
     }
 }

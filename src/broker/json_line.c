@@ -212,6 +212,31 @@ int json_line_message(struct json_line *line, const struct message *message)
     return conclude(line, start);
 }
 
+int json_line_event(struct json_line *line, const struct header *members, int count,
+                    struct text data, enum json_data kind)
+{
+    size_t start = line->len;
+
+    put_text(line, "{");
+    for (int i = 0; i < count; i++) {
+        if (members[i].value.data == NULL)
+            continue;
+        add_name(line, members[i].name.data, members[i].name.len);
+        add_string(line, members[i].value);
+    }
+    if (kind == JSON_DATA_JSON) {
+        add_name(line, "data", 4);
+        add_json(line, data);
+    } else if (kind == JSON_DATA_STRING) {
+        add_member(line, "data", data);
+    } else if (kind == JSON_DATA_BYTES) {
+        add_name(line, "data_base64", 11);
+        add_base64(line, data);
+    }
+    put_text(line, "}");
+    return conclude(line, start);
+}
+
 void json_line_drop(struct json_line *line, size_t len)
 {
     if (len == 0)

@@ -14,6 +14,12 @@ struct json_line {
 
 /* Adds the message's whole line, or nothing and returns -1 when out of memory. */
 int json_line_message(struct json_line *line, const struct message *message);
+/* What the member "data" of a CloudEvent is. */
+enum json_data { JSON_DATA_NONE, JSON_DATA_JSON, JSON_DATA_STRING, JSON_DATA_BYTES };
+/* Adds an object of these members, without those whose value is NULL, and of the data; without a
+ * newline. -1 as above. */
+int json_line_event(struct json_line *line, const struct header *members, int count,
+                    struct text data, enum json_data kind);
 /* Adds the bytes unchanged. */
 int json_line_raw(struct json_line *line, const char *data, size_t len);
 

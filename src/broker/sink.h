@@ -21,6 +21,8 @@ struct property {
     int line;    /* in the configuration file */
 };
 
+enum cloudevents { CLOUDEVENTS_OFF, CLOUDEVENTS_BINARY, CLOUDEVENTS_STRUCTURED };
+
 struct sink_options {
     char *name; /* owned, like every string here */
     char *type; /* "kafka" | "nats" | "stdout" */
@@ -31,8 +33,12 @@ struct sink_options {
     struct text_list allow;
     struct match allowed[SINK_LIST_MAX]; /* allow.items, parsed */
     bool create;
-    char *headers[OWN_HEADERS]; /* names of the relay's own; NULL: the default; "": not sent */
+    char *headers[OWN_HEADERS]; /* names of the relay's own; NULL: the default; "": none */
     bool null_headers;
+    enum cloudevents cloudevents;
+    const char *event_source; /* this and the next two: from [cloudevents] */
+    const char *event_type;   /* of a row without one; NULL: none */
+    const char *event_content_type;
     bool allow_plaintext; /* credentials may cross a network without TLS */
     struct property properties[SINK_LIST_MAX];
     int property_count;

@@ -15,8 +15,8 @@
 #define NAME_SHOWN_BYTES 80
 
 static const enum section plain_sections[] = {SECTION_DATABASE, SECTION_OUTBOX, SECTION_COLUMNS,
-                                              SECTION_RELAY,    SECTION_RETRY,  SECTION_HTTP,
-                                              SECTION_LOG};
+                                              SECTION_RELAY,    SECTION_RETRY,  SECTION_CLOUDEVENTS,
+                                              SECTION_HTTP,     SECTION_LOG};
 #define PLAIN_SECTIONS (sizeof plain_sections / sizeof plain_sections[0])
 
 static void free_sink(struct sink_options *sink)
@@ -126,6 +126,9 @@ void config_derive_fields(struct relay_options *relay)
     for (int i = 0; i < relay->sink_count; i++) {
         relay->sinks[i].publish_timeout_ms = relay->publish_timeout_ms;
         relay->sinks[i].keep_order = relay->outbox.order == ORDER_KEY;
+        relay->sinks[i].event_source = relay->cloudevents.source;
+        relay->sinks[i].event_type = relay->cloudevents.type;
+        relay->sinks[i].event_content_type = relay->cloudevents.content_type;
         relay->sinks[i].batch = relay->outbox.batch;
     }
 }

@@ -169,6 +169,7 @@ void config_print(const struct config *config, FILE *out)
     print_section(out, SECTION_RETRY, config);
     for (int i = 0; i < relay->sink_count; i++)
         print_sink(out, &relay->sinks[i]);
+    print_section(out, SECTION_CLOUDEVENTS, config);
     for (int i = 0; i < relay->routes.count; i++)
         print_route(out, relay, &relay->routes.entries[i]);
     print_section(out, SECTION_HTTP, config);

@@ -155,8 +155,8 @@ void config_reload(struct config *current, struct config *next,
                    void *closure)
 {
     static const enum section sections[] = {SECTION_DATABASE, SECTION_OUTBOX, SECTION_COLUMNS,
-                                            SECTION_RELAY,    SECTION_RETRY,  SECTION_HTTP,
-                                            SECTION_LOG};
+                                            SECTION_RELAY,    SECTION_RETRY,  SECTION_CLOUDEVENTS,
+                                            SECTION_HTTP,     SECTION_LOG};
     const struct comparison comparison = {on_change, closure};
 
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)

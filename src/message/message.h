@@ -63,7 +63,9 @@ struct message {
     bool is_sent;            /* of a refused row: a broker has acknowledged it before */
     bool blocked;            /* an earlier row of its key is parked, so this one has to wait */
     bool unreadable;         /* PostgreSQL cannot read the row: only ctid and id are known */
-    struct header *headers;  /* from the row's headers column; a value of JSON's null is NULL */
+    /* From the row's headers column, where JSON's null is NULL. When a CloudEvent is made, they
+     * become its headers, and the payload may become the whole event (broker_wrap). */
+    struct header *headers;
     int header_count;
 
     /* route */

@@ -115,6 +115,9 @@ static const struct {
     {"subject longer than", TOPIC},
     {"names that begin with \"$\"", TOPIC},
     {"key, type and headers take", CORRECT "key, type or headers must be shorter" RETRY},
+    {"CloudEvents: the row has no type",
+     "fill the column type, or give a type in [cloudevents]" RETRY},
+    {"CloudEvents: the key", CORRECT "key, or give a ce_subject in its headers" RETRY},
     {"reserved header: the relay", "give the relay's own another name or none in"
                                    " [sink.NAME.headers]; or " CORRECT "headers" RETRY},
     {"header", CORRECT "headers" RETRY},

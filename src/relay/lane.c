@@ -103,6 +103,8 @@ static int route(struct lane *lane)
     uint64_t kept = 0; /* a bit for each sink whose client keeps the order of a key's messages */
 
     route_batch(&lane->options->routes, &lane->batch);
+    for (int i = 0; i < lane->options->sink_count; i++)
+        broker_wrap(lane->sinks.brokers[i], &lane->batch, i);
     if (lane->options->outbox.order != ORDER_KEY)
         return 0;
     for (int i = 0; i < lane->options->sink_count; i++)

@@ -22,6 +22,11 @@ struct relay_options {
     struct retry_options retry;
     struct sink_options sinks[SINKS_MAX];
     int sink_count;
+    struct {
+        char *source; /* owned, like the next two */
+        char *type;
+        char *content_type;
+    } cloudevents;
     struct routes routes;
 };
 

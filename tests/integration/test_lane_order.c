@@ -132,8 +132,9 @@ static int set_up_lane(void **state)
                                          .retry = {.max_attempts = 1, .backoff_ms = 1000},
                                          .sinks = {{.name = name, .type = type}},
                                          .sink_count = 1};
-    rig.broker =
-        (struct fake_broker){.base = {.ops = &fake_ops}, .stop_at = NEVER, .lose_at = NEVER};
+    rig.broker = (struct fake_broker){.base = {.ops = &fake_ops, .options = &rig.options.sinks[0]},
+                                      .stop_at = NEVER,
+                                      .lose_at = NEVER};
     return stop_init(&rig.stop);
 }
 

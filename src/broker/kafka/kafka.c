@@ -207,6 +207,7 @@ static bool keeps_order(const struct broker *broker)
 
 const struct broker_ops kafka_ops = {
     .type = "kafka",
+    .events = &cloudevents_kafka,
     .check_options = kafka_check_options,
     .create = create,
     .ready = ready,

@@ -168,6 +168,7 @@ static void end(void)
 
 const struct broker_ops nats_ops = {
     .type = "nats",
+    .events = &cloudevents_nats,
     .check_options = check_options,
     .create = create,
     .ready = ready,

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define NAME_SHOWN_BYTES 96
 
@@ -113,6 +114,33 @@ static void check_where(const struct loader *loader)
         }
 }
 
+static void check_attribute(const struct loader *loader, const char *key, const char *value,
+                            const char *banned)
+{
+    for (const char *at = value; at != NULL && *at != '\0'; at++)
+        if (*at < ' ' || *at >= 0x7F || strchr(banned, *at) != NULL) {
+            report_problem(loader->report, locate(loader, "cloudevents", key),
+                           "%s: only printable ASCII%s%s is allowed", key,
+                           banned[0] != '\0' ? " but blanks and " : "",
+                           banned[0] != '\0' ? banned + 1 : "");
+            return;
+        }
+}
+
+/* What all events have in common must not make all of them invalid. */
+static void check_cloudevents(const struct loader *loader)
+{
+    const struct relay_options *relay = &loader->config->relay;
+    const char *content_type = relay->cloudevents.content_type;
+
+    check_attribute(loader, "source", relay->cloudevents.source, " \"<>\\^`{|}");
+    check_attribute(loader, "type", relay->cloudevents.type, "");
+    check_attribute(loader, "content_type", content_type, "");
+    if (content_type != NULL && strncasecmp(content_type, "application/cloudevents", 23) == 0)
+        report_problem(loader->report, locate(loader, "cloudevents", "content_type"),
+                       "content_type: it is that of the payload, not of the event");
+}
+
 /* Checks that the first of two durations of a section is not longer than the second. */
 static void check_pair(const struct loader *loader, const char *section, const char *shorter,
                        int64_t shorter_ms, const char *longer, int64_t longer_ms)
@@ -179,5 +207,6 @@ void check_config(const struct loader *loader)
     check_where(loader);
     check_durations(loader);
     check_listen(loader);
+    check_cloudevents(loader);
     check_sinks(loader);
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define NAME_SHOWN_BYTES 96
 
@@ -304,6 +305,12 @@ static void check_client(const struct loader *loader, const struct sink_options 
         report_warning(loader->report, node, "%s", warning);
 }
 
+static bool is_attribute(struct text name)
+{
+    return strncasecmp(name.data, "ce_", 3) == 0 || strncasecmp(name.data, "ce-", 3) == 0 ||
+           strcasecmp(name.data, "content-type") == 0;
+}
+
 /* The names of the relay's own headers: those that the broker takes, and no two alike. */
 static void check_headers(const struct loader *loader, const struct sink_options *sink,
                           struct toml_node *node, unsigned type)
@@ -323,6 +330,8 @@ static void check_headers(const struct loader *loader, const struct sink_options
             continue;
         broken = type == KEY_NATS ? rules_nats_header_name(rules.own[i])
                                   : rules_kafka_header_name(rules.own[i]);
+        if (broken == NULL && sink->cloudevents != CLOUDEVENTS_OFF && is_attribute(rules.own[i]))
+            broken = "this name belongs to CloudEvents";
         if (broken != NULL)
             report_refusal(loader->report, child, "%s: %s", key, broken);
         for (int other = 0; broken == NULL && other < i; other++)
@@ -330,7 +339,7 @@ static void check_headers(const struct loader *loader, const struct sink_options
                 report_refusal(loader->report, child, "%s: the header of %s has the same name", key,
                                own_header_name((enum own_header)other));
     }
-    if (rules.own[OWN_ID].data == NULL)
+    if (rules.own[OWN_ID].data == NULL && sink->cloudevents == CLOUDEVENTS_OFF)
         report_warning(loader->report, toml_find_or_table(headers, "id"),
                        "id: no header holds the event id%s, by which consumers recognise repeats",
                        type == KEY_NATS ? " but Nats-Msg-Id" : "");
@@ -369,6 +378,12 @@ void check_sink(const struct loader *loader, int sink)
     type = sink_type_flag(options->type);
     check_foreign_keys(loader, options, SECTION_SINK, node, type);
     check_headers(loader, options, node, type);
+    if (options->cloudevents != CLOUDEVENTS_OFF && ops->events != NULL &&
+        options->event_source == NULL &&
+        !toml_is_refused(toml_find(loader->root, "cloudevents"), "source"))
+        report_problem(loader->report, toml_find_or_table(node, "cloudevents"),
+                       "cloudevents: requires [cloudevents] with a source, which says where the "
+                       "events come from");
     if (type == KEY_KAFKA)
         check_kafka(loader, options, node);
     else if (type == KEY_NATS)

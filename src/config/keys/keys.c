@@ -18,6 +18,7 @@ static const char *const on_sent_words[] = {"mark", "delete", NULL};
 static const char *const order_words[] = {"key", "none", NULL};
 static const char *const preset_words[] = {"default", "debezium", NULL};
 static const char *const switch_words[] = {"off", "on", NULL};
+static const char *const event_words[] = {"off", "binary", "structured", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 static const char *const format_words[] = {"text", "json", NULL};
 
@@ -146,6 +147,11 @@ const struct key keys[] = {
      KEY_KAFKA,
      "A null in the row's headers becomes a header whose value is Kafka's null. Otherwise it makes "
      "no header."},
+    {SECTION_SINK, "cloudevents", KEY_WORD, IN_SINK(cloudevents), "off", 0, 0, event_words,
+     KEY_KAFKA | KEY_NATS,
+     "Messages are CloudEvents 1.0: \"binary\", with attributes as headers, or \"structured\", one "
+     "JSON object. The relay's own headers id, type and created_at are left out unless they are "
+     "named in [sink.NAME.headers]."},
     {SECTION_SINK, "username", KEY_STRING, IN_SINK(username), NULL, 1, 0, NULL, KEY_NATS,
      "The user to log in as."},
     {SECTION_SINK, "password", KEY_STRING, IN_SINK(password), NULL, 1, 0, NULL,
@@ -180,6 +186,17 @@ const struct key keys[] = {
      "When the event was inserted; \"created_at\" without this key."},
     {SECTION_HEADERS, "key", KEY_STRING, IN_SINK(headers[OWN_KEY]), NULL, 0, HEADER_NAME_MAX, NULL,
      KEY_NATS, "The message's key, which Kafka has outside the headers; \"key\" without this key."},
+
+    {SECTION_CLOUDEVENTS, "source", KEY_STRING, IN_CONFIG(relay.cloudevents.source), NULL, 1, 1024,
+     NULL, 0,
+     "Where the events come from, a URI or a part of one such as \"/shop/orders\"; required for a "
+     "sink with cloudevents."},
+    {SECTION_CLOUDEVENTS, "type", KEY_STRING, IN_CONFIG(relay.cloudevents.type), NULL, 1, 1024,
+     NULL, 0, "The type of rows that have none. Without it, such a row is dead."},
+    {SECTION_CLOUDEVENTS, "content_type", KEY_STRING, IN_CONFIG(relay.cloudevents.content_type),
+     NULL, 1, 255, NULL, 0,
+     "The media type of payloads whose column is neither json nor jsonb, such as "
+     "\"application/avro\". A row's header content-type comes first."},
 
     {SECTION_ROUTE, "match", KEY_STRING, IN_ROUTE(match), NULL, 1, PATTERN_MAX, NULL, 0,
      "A pattern on the topic column: `*` and `>` by token as in NATS, or \"re:\" and a POSIX "

@@ -18,6 +18,7 @@ enum section {
     SECTION_SINK,
     SECTION_PROPERTIES,
     SECTION_HEADERS,
+    SECTION_CLOUDEVENTS,
     SECTION_ROUTE,
     SECTION_HTTP,
     SECTION_LOG,
@@ -71,7 +72,8 @@ extern const size_t key_count;
 
 /* NULL: unknown. */
 const struct key *key_find(enum section section, const char *name);
-/* Searches all sections except sinks, headers, routes and columns. NULL: none has the key. */
+/* Searches all sections except sinks, headers, events, routes and columns. NULL: none has the key.
+ */
 const struct key *key_find_anywhere(const char *name);
 /* The section called `name` inside `parent` (SECTION_COUNT: the top level); SECTION_COUNT: none. */
 enum section section_find(enum section parent, const char *name);

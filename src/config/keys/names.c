@@ -32,6 +32,8 @@ static const struct section_info sections[SECTION_COUNT] = {
         {SECTION_SINK, "headers", "sink.NAME.headers",
          "The names of the headers that the relay sets itself; \"\" sends none. A row's own "
          "headers may have every other name."},
+    [SECTION_CLOUDEVENTS] = {SECTION_COUNT, "cloudevents", "cloudevents",
+                             "What the events of a sink with `cloudevents` have in common."},
     [SECTION_ROUTE] =
         {SECTION_COUNT, "route", "[route]",
          "Which messages go where; the first match wins. Without a route, everything goes "
@@ -55,7 +57,7 @@ const struct key *key_find_anywhere(const char *name)
     for (size_t i = 0; i < key_count; i++)
         if (keys[i].section != SECTION_SINK && keys[i].section != SECTION_ROUTE &&
             keys[i].section != SECTION_COLUMNS && keys[i].section != SECTION_HEADERS &&
-            strcmp(keys[i].name, name) == 0)
+            keys[i].section != SECTION_CLOUDEVENTS && strcmp(keys[i].name, name) == 0)
             return &keys[i];
     return NULL;
 }

@@ -41,9 +41,10 @@ TEST(an_unknown_section_names_the_nearest_one)
 {
     static const struct refusal refusals[] = {
         {MINIMAL "[relayy]", "relay.toml:5:1: unknown section [relayy]; did you mean \"relay\"?"},
-        {MINIMAL "[kubernetes]\na = 1", "relay.toml:5:1: unknown section [kubernetes]; known: "
-                                        "\"database\", \"outbox\", \"relay\", "
-                                        "\"retry\", \"sink\", \"route\", \"http\", \"log\""},
+        {MINIMAL "[kubernetes]\na = 1",
+         "relay.toml:5:1: unknown section [kubernetes]; known: "
+         "\"database\", \"outbox\", \"relay\", "
+         "\"retry\", \"sink\", \"cloudevents\", \"route\", \"http\", \"log\""},
         {MINIMAL "[outbox.column]",
          "relay.toml:5:1: unknown key \"column\" in [outbox]; did you mean \"columns\"?"},
     };

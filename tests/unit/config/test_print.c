@@ -2,24 +2,25 @@
 
 #include "config/keys/keys.h"
 
-#define FULL                                                                                       \
-    "[database]\nurl = \"postgresql://u:hunter2@localhost/shop?sslmode=disable\"\n"                \
-    "[outbox]\ntable = \"app.events\"\non_sent = \"delete\"\nretention = \"0\"\norder = "          \
-    "\"none\"\n"                                                                                   \
-    "preset = \"debezium\"\ncolumns.key = \"aggregate\"\n"                                         \
-    "[relay]\nlanes = 64\nbatch_bytes = 65537\nshutdown_timeout = \"0\"\n"                         \
-    "synchronous_commit = \"off\"\n"                                                               \
-    "[sink.events]\ntype = \"kafka\"\nbrokers = [\"a:1\", \"b:2\"]\ncreate = true\n"               \
-    "null_headers = true\n[sink.events.headers]\nid = \"\xc3\xa9:\"\ntype = \"\"\n"                \
-    "[sink.events.properties]\n\"compression.type\" = \"lz4\"\n\"sasl.password\" = \"hunter2\"\n"  \
-    "[sink.bus]\ntype = \"nats\"\nservers = [\"tls://a\"]\nstream = \"S$${x}\"\n"                  \
-    "allow = [\"a.>\", \"re:\\\\.\\\"b\"]\nusername = \"\\u0001\\t\\n\xc3\xa9\"\n"                 \
-    "password = \"hunter2\"\ntls_ca_file = \"/x\"\n"                                               \
-    "[sink.bus2]\ntype = \"nats\"\nservers = [\"nats://b:4222\"]\nstream = \"T\"\n"                \
-    "allow_plaintext = true\n"                                                                     \
-    "token = \"hunter2\"\n[sink.out]\ntype = \"stdout\"\n"                                         \
-    "[[route]]\nmatch = \"re:^a{1,2}$\"\nsink = \"bus\"\ntopic = \"a.{{x}}.{topic}\"\nkey = "      \
-    "\"{id}\"\n"                                                                                   \
+#define FULL                                                                                                  \
+    "[database]\nurl = \"postgresql://u:hunter2@localhost/shop?sslmode=disable\"\n"                           \
+    "[outbox]\ntable = \"app.events\"\non_sent = \"delete\"\nretention = \"0\"\norder = "                     \
+    "\"none\"\n"                                                                                              \
+    "preset = \"debezium\"\ncolumns.key = \"aggregate\"\n"                                                    \
+    "[relay]\nlanes = 64\nbatch_bytes = 65537\nshutdown_timeout = \"0\"\n"                                    \
+    "synchronous_commit = \"off\"\n"                                                                          \
+    "[sink.events]\ntype = \"kafka\"\nbrokers = [\"a:1\", \"b:2\"]\ncreate = true\n"                          \
+    "null_headers = true\ncloudevents = \"binary\"\n[sink.events.headers]\nid = \"\xc3\xa9:\"\ntype = \"\"\n" \
+    "[sink.events.properties]\n\"compression.type\" = \"lz4\"\n\"sasl.password\" = \"hunter2\"\n"             \
+    "[sink.bus]\ntype = \"nats\"\nservers = [\"tls://a\"]\nstream = \"S$${x}\"\n"                             \
+    "allow = [\"a.>\", \"re:\\\\.\\\"b\"]\nusername = \"\\u0001\\t\\n\xc3\xa9\"\n"                            \
+    "password = \"hunter2\"\ntls_ca_file = \"/x\"\n"                                                          \
+    "[sink.bus2]\ntype = \"nats\"\nservers = [\"nats://b:4222\"]\nstream = \"T\"\n"                           \
+    "allow_plaintext = true\n"                                                                                \
+    "token = \"hunter2\"\n[sink.out]\ntype = \"stdout\"\n"                                                    \
+    "[[route]]\nmatch = \"re:^a{1,2}$\"\nsink = \"bus\"\ntopic = \"a.{{x}}.{topic}\"\nkey = "                 \
+    "\"{id}\"\n"                                                                                              \
+    "[cloudevents]\nsource = \"/shop\"\n"                                                                     \
     "[[route]]\nmatch = \">\"\nsink = \"out\"\n[log]\nlevel = \"debug\"\nformat = \"json\"\n"
 
 TEST(a_printed_configuration_reads_back_the_same)

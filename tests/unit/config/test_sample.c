@@ -46,6 +46,7 @@ static const char *find_part(enum section section)
                                                      [SECTION_PROPERTIES] =
                                                          "\n# [sink.events.properties]",
                                                      [SECTION_HEADERS] = "\n# [sink.bus.headers]",
+                                                     [SECTION_CLOUDEVENTS] = "\n# [cloudevents]",
                                                      [SECTION_ROUTE] = "\n# [[route]]",
                                                      [SECTION_HTTP] = "\n[http]",
                                                      [SECTION_LOG] = "\n[log]"};

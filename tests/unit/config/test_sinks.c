@@ -138,6 +138,35 @@ TEST(a_sink_without_a_header_for_the_id_is_warned_of)
     }
 }
 
+TEST(cloudevents_need_a_source_and_names_of_their_own)
+{
+#define EVENTS KAFKA "cloudevents = \"binary\"\n"
+#define SOURCE "[cloudevents]\nsource = \"/a\"\n"
+    static const struct refusal refusals[] = {
+        {EVENTS, "relay.toml:6:1: cloudevents: requires [cloudevents] with a source, which says "
+                 "where the events come from"},
+        {EVENTS "[cloudevents]\nsource = \"a b\"",
+         "relay.toml:8:1: source: only printable ASCII but blanks and \"<>\\^`{|} is allowed"},
+        {EVENTS SOURCE "type = \"\xC3\xBC\"",
+         "relay.toml:9:1: type: only printable ASCII is allowed"},
+        {EVENTS SOURCE "content_type = \"application/cloudevents+json\"",
+         "relay.toml:9:1: content_type: it is that of the payload, not of the event"},
+        {EVENTS "headers.id = \"ce_id\"\n" SOURCE,
+         "relay.toml:7:9: id: this name belongs to CloudEvents"},
+        {EVENTS "headers.id = \"Content-Type\"\n" SOURCE,
+         "relay.toml:7:9: id: this name belongs to CloudEvents"},
+        {KAFKA "cloudevents = \"batch\"",
+         "relay.toml:6:1: cloudevents = \"batch\": must be \"off\", \"binary\" or \"structured\""},
+        {MINIMAL "cloudevents = \"binary\"",
+         "relay.toml:5:1: cloudevents: not a key of a sink of type \"stdout\", only of \"kafka\" "
+         "and \"nats\""},
+    };
+
+    assert_each_refused(REFUSALS(refusals));
+    assert_accepted(NATS "cloudevents = \"structured\"\nheaders.id = \"\"\n" SOURCE
+                         "type = \"a b\"\ncontent_type = \"text/plain; charset=UTF-8\"\n");
+}
+
 TEST(lists_hold_1_to_32_strings)
 {
     static const struct refusal refusals[] = {
