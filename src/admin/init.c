@@ -7,6 +7,7 @@
  */
 #include "admin/admin_session.h"
 
+#include "base/text.h"
 #include "catalog/adoption.h"
 #include "catalog/columns.h"
 #include "catalog/describe.h"
@@ -137,13 +138,20 @@ static int may_identify(struct admin *admin, const char *role, struct error *err
 static int find_sequence(struct admin *admin, struct sequence *sequence, struct error *error)
 {
     const struct table *table = &admin->table;
+    struct text first = text_of(table->name);
+    struct text second = text_of(table->columns[COLUMN_ID].name);
+    size_t most = sizeof table->name - sizeof "__seq";
     char name[QUOTED_BYTES_MAX];
     char quoted[QUOTED_BYTES_MAX];
 
     if (table->exists)
         return sequence_describe(sequence, &admin->session, table, error);
-    (void)snprintf(name, sizeof name, "%.63s_%.63s_seq", table->name,
-                   table->columns[COLUMN_ID].name);
+    while (first.len + second.len > most) /* as PostgreSQL's makeObjectName() */
+        (*(first.len > second.len ? &first.len : &second.len))--;
+    first = text_cut(text_of(table->name), first.len);
+    second = text_cut(text_of(table->columns[COLUMN_ID].name), second.len);
+    (void)snprintf(name, sizeof name, "%.*s_%.*s_seq", (int)first.len, first.data, (int)second.len,
+                   second.data);
     table_quote(&admin->session, name, quoted);
     (void)snprintf(sequence->quoted, sizeof sequence->quoted, "%s.%s", table->schema_quoted,
                    quoted);

@@ -23,8 +23,7 @@
 static bool is_named_before(const struct table *table, int column)
 {
     for (int i = 0; i < column; i++)
-        if (table->columns[i].name != NULL &&
-            strcmp(table->columns[i].name, table->columns[column].name) == 0)
+        if (strcmp(table->columns[i].name, table->columns[column].name) == 0)
             return true;
     return false;
 }

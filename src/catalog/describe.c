@@ -1,6 +1,7 @@
 /* Describes the tables from the catalog, and checks that the relay can use them. */
 #include "catalog/describe.h"
 
+#include "base/text.h"
 #include "base/version.h"
 #include "catalog/columns.h"
 #include "catalog/filter.h"
@@ -38,7 +39,7 @@ static void quote_beside(const struct table *table, const struct session *sessio
     char name[QUOTED_BYTES_MAX];
     char quoted[QUOTED_BYTES_MAX];
 
-    (void)snprintf(name, sizeof name, "%s%s", table->name, suffix);
+    (void)snprintf(name, sizeof name, "%s%s", table->stem, suffix);
     table_quote(session, name, quoted);
     (void)snprintf(out, size, "%s.%s", table->schema_quoted, quoted);
 }
@@ -49,14 +50,15 @@ static void quote_names(struct table *table, const struct session *session, enum
     char notify[QUOTED_BYTES_MAX];
 
     table_quote(session, table->schema, table->schema_quoted);
-    quote_beside(table, session, "", table->quoted, sizeof table->quoted);
+    table_quote(session, table->name, index);
+    (void)snprintf(table->quoted, sizeof table->quoted, "%s.%s", table->schema_quoted, index);
     quote_beside(table, session, "_parked", table->parked_quoted, sizeof table->parked_quoted);
     quote_beside(table, session, "_slice", table->slice_quoted, sizeof table->slice_quoted);
     quote_beside(table, session, "_control", table->control_quoted, sizeof table->control_quoted);
-    (void)snprintf(index, sizeof index, "%s%s", table->name,
+    (void)snprintf(index, sizeof index, "%s%s", table->stem,
                    order == ORDER_KEY ? "_slice_idx" : "_unsent_idx");
     table_quote(session, index, table->claim_index_quoted);
-    (void)snprintf(notify, sizeof notify, "%s_notify", table->name);
+    (void)snprintf(notify, sizeof notify, "%s_notify", table->stem);
     table_quote(session, notify, table->notify_quoted);
 }
 
@@ -64,26 +66,32 @@ static void name_columns(struct table *table, const struct session *session,
                          const struct outbox_options *options)
 {
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        table->columns[i].name = outbox_column(options, (enum column)i);
-        if (table->columns[i].name != NULL)
+        const char *written = outbox_column(options, (enum column)i);
+
+        if (written != NULL && outbox_read_column(written, table->columns[i].name) == NULL)
             table_quote(session, table->columns[i].name, table->columns[i].quoted);
     }
 }
 
-/* `schema` is not changed for an unqualified name: the table stays in the schema found first. */
-static void split_name(const char *configured, char schema[64], const char **name)
+/* PostgreSQL cuts names, so those of two tables could become the same. */
+static void name_stem(struct table *table)
 {
-    const char *dot = strchr(configured, '.');
+    size_t longest = sizeof table->stem - sizeof "_parked_due_idx"; /* none of ours is longer */
+    struct text name = text_of(table->name);
+    struct text start =
+        text_cut(name, name.len > longest ? longest - strlen("_01234567") : longest);
 
-    *name = dot != NULL ? dot + 1 : configured;
-    if (dot != NULL)
-        (void)snprintf(schema, 64, "%.*s", (int)(dot - configured), configured);
+    (void)snprintf(table->stem, sizeof table->stem, "%.*s", (int)start.len, start.data);
+    if (name.len > longest)
+        (void)snprintf(table->stem + start.len, sizeof table->stem - start.len, "_%08x",
+                       (unsigned)text_hash(name));
 }
 
-static int find_schema(struct table *table, struct session *session, const char *name,
-                       struct error *error)
+static int find_schema(struct table *table, struct session *session,
+                       const struct outbox_options *options, struct error *error)
 {
-    const char *params[2] = {session->schemas, name};
+    const char *params[2] = {session->schemas, table->name};
+    const char *quotes = outbox_toml_quotes(options->table);
     PGresult *result = session_query(session, sql_body(statement_find_schema), 2, params, error);
 
     if (result == NULL)
@@ -96,8 +104,9 @@ static int find_schema(struct table *table, struct session *session, const char 
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "outbox.table \"%s\" names no schema, and the search_path of role \"%s\" has"
                     " none that it may use",
-                    name, session_role(session));
-    return error_hint(error, "write table = \"SCHEMA.%s\" in [outbox]", name);
+                    table->name, session_role(session));
+    return error_hint(error, "write table = %sSCHEMA.%s%s in [outbox]", quotes, options->table,
+                      quotes);
 }
 
 static int find_others(struct table *table, struct session *session, bool has_schema,
@@ -147,20 +156,23 @@ static bool is_set(const PGresult *result, int column)
 static int find(struct table *table, struct session *session, const struct outbox_options *options,
                 struct error *error)
 {
-    const char *name;
-    const char *params[2];
+    char schema[OUTBOX_NAME_BYTES];
+    const char *problem = outbox_read_table(options->table, schema, table->name);
+    const char *params[3] = {table->schema, table->name, table->stem};
     char role[QUOTED_BYTES_MAX];
     PGresult *result;
     bool parked_trusted;
     bool control_fits;
 
-    split_name(options->table, table->schema, &name);
-    (void)snprintf(table->name, sizeof table->name, "%s", name);
-    if (table->schema[0] == '\0' && find_schema(table, session, name, error) < 0)
+    if (problem != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table: \"%s\" %s", options->table,
+                         problem);
+    name_stem(table);
+    if (schema[0] != '\0') /* else the table stays in the schema found first */
+        memcpy(table->schema, schema, sizeof schema);
+    if (table->schema[0] == '\0' && find_schema(table, session, options, error) < 0)
         return -1;
-    params[0] = table->schema;
-    params[1] = name;
-    result = table_query(table, session, statement_find_tables, 2, params, error);
+    result = table_query(table, session, statement_find_tables, 3, params, error);
     if (result == NULL && error_is_sqlstate(error, "42501")) {
         table_quote(session, table->schema, table->schema_quoted);
         table_quote(session, session_role(session), role);
@@ -203,8 +215,7 @@ static int find(struct table *table, struct session *session, const struct outbo
         return -1;
     if (table->exists && table->control_exists && !control_fits)
         return table_refuse_other(table->control_quoted, error);
-    return table->exists ? 0
-                         : find_others(table, session, strchr(options->table, '.') != NULL, error);
+    return table->exists ? 0 : find_others(table, session, schema[0] != '\0', error);
 }
 
 /* A domain over bytea is converted by a cast to text, which depends on bytea_output. */
@@ -221,11 +232,12 @@ static bool is_others(const struct table_column *found, enum column column, enum
            (found->not_null || found->has_default);
 }
 
-/* The column of one row of statement_table_columns; its name lives as long as the result. */
+/* The column of one row of statement_table_columns. */
 static struct table_column read_column(const PGresult *result, int row)
 {
-    struct table_column column = {.name = PQgetvalue(result, row, 0)};
+    struct table_column column = {0};
 
+    (void)snprintf(column.name, sizeof column.name, "%s", PQgetvalue(result, row, 0));
     (void)snprintf(column.type, sizeof column.type, "%s", PQgetvalue(result, row, 1));
     (void)snprintf(column.base, sizeof column.base, "%s", PQgetvalue(result, row, 2));
     column.unique = PQgetvalue(result, row, 3)[0] == 't';
@@ -243,10 +255,8 @@ static void take_column(struct table *table, const struct table_column *column,
         struct table_column *mapped = &table->columns[i];
         struct table_column as_mapped = *column;
 
-        if (mapped->name == NULL || strcmp(mapped->name, column->name) != 0 ||
-            is_others(column, (enum column)i, on_sent))
+        if (strcmp(mapped->name, column->name) != 0 || is_others(column, (enum column)i, on_sent))
             continue;
-        as_mapped.name = mapped->name;
         memcpy(as_mapped.quoted, mapped->quoted, sizeof as_mapped.quoted);
         *mapped = as_mapped;
     }
@@ -326,14 +336,14 @@ static int find_columns(struct table *table, struct session *session,
     return status;
 }
 
-/* Chooses another name if TABLE_unsent_idx exists already with another condition. */
+/* Chooses another name if STEM_unsent_idx exists already with another condition. */
 static int choose_index_name(struct table *table, struct session *session, struct error *error)
 {
     char name[QUOTED_BYTES_MAX];
     const char *params[2] = {table->schema, name};
     PGresult *result;
 
-    (void)snprintf(name, sizeof name, "%s_unsent_idx", table->name);
+    (void)snprintf(name, sizeof name, "%s_unsent_idx", table->stem);
     result = session_query(session,
                            "SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
                            " ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
@@ -341,7 +351,7 @@ static int choose_index_name(struct table *table, struct session *session, struc
     if (result == NULL)
         return -1;
     if (PQntuples(result) > 0) {
-        (void)snprintf(name, sizeof name, "%s_unsent_idx_2", table->name);
+        (void)snprintf(name, sizeof name, "%s_unsent_idx_2", table->stem);
         table_quote(session, name, table->claim_index_quoted);
     }
     PQclear(result);

@@ -60,7 +60,7 @@ int notify_describe(struct notify *notify, struct session *session, const struct
     PGresult *result;
 
     *notify = (struct notify){0};
-    (void)snprintf(notify->name, sizeof notify->name, "%s_notify", table->name);
+    (void)snprintf(notify->name, sizeof notify->name, "%s_notify", table->stem);
     result = session_query(session, sql_body(statement_notify_trigger), 2, params, error);
     if (result == NULL)
         return -1;

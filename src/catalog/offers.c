@@ -73,7 +73,8 @@ static bool is_uuid(const struct table_column *column)
 static bool can_be(enum column column, const struct table_column *found,
                    const struct outbox_options *options)
 {
-    if (column_wanted(column, found, options) != NULL)
+    if (column_wanted(column, found, options) != NULL || found->name[0] == '(' ||
+        strpbrk(found->name, "\"\\") != NULL) /* written in quotes */
         return false;
     if (column == COLUMN_ID)
         return found->unique && found->not_null &&
@@ -138,7 +139,7 @@ static bool is_taken(const struct table *table, enum column column,
 static bool is_missing(const struct table *table, enum column column,
                        const struct outbox_options *options)
 {
-    return table->columns[column].name != NULL &&
+    return table->columns[column].name[0] != '\0' &&
            (!table_has(table, column) ||
             column_wanted(column, &table->columns[column], options) != NULL ||
             (column == COLUMN_ID && options->order == ORDER_KEY && !table_has_integer_ids(table)));

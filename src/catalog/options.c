@@ -4,12 +4,8 @@
 #include "pg/connect.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
-
-#define IDENTIFIER_BYTES_MAX 63 /* NAMEDATALEN - 1 */
-
-/* The names of the relay's own tables and indexes begin with the outbox's name and must fit too. */
-#define TABLE_BYTES_MAX (IDENTIFIER_BYTES_MAX - (int)sizeof "_parked_due_idx" + 1)
 
 static const char *const names[COLUMN_COUNT] = {
     "id", "event_id", "topic", "key", "type", "payload", "headers", "created_at", "sent_at"};
@@ -42,41 +38,93 @@ struct session_options outbox_session_options(const struct outbox_options *optio
 
 /* Names are quoted wherever they are used, so PostgreSQL takes any. Refused is what is rather a
  * mistake, or could not be shown on one line. */
-static const char *name_problem(const char *name, size_t len)
+static const char *name_problem(const char *name, size_t len, bool is_quoted)
 {
     if (len == 0)
         return "has an empty name; write \"table\" or \"schema.table\"";
-    if (len > IDENTIFIER_BYTES_MAX)
+    if (len >= OUTBOX_NAME_BYTES)
         return "has a name of more than 63 bytes, which PostgreSQL would cut";
     if (!text_is_utf8(name, len))
         return "has a name that is not UTF-8";
-    if (name[0] == ' ' || name[len - 1] == ' ')
+    if (!is_quoted && (name[0] == ' ' || name[len - 1] == ' '))
         return "has a name that begins or ends with a blank";
     for (size_t i = 0; i < len; i++) {
-        if (name[i] == '"')
-            return "contains a double quote; write the name as the catalog has it, without quotes";
+        if (!is_quoted && name[i] == '"')
+            return "contains a double quote; write the whole name in double quotes, and two for one"
+                   " inside it";
         if ((unsigned char)name[i] < ' ' || name[i] == 0x7f)
             return "contains a control character, such as a tab or a line break";
     }
     return NULL;
 }
 
-const char *outbox_table_name_problem(const char *name)
+/* Copies what stands between quotes, of which two are one inside. *at moves behind the last. */
+static const char *unquote(const char **at, char name[OUTBOX_NAME_BYTES + 1], size_t *len)
 {
-    const char *dot = strchr(name, '.');
-    const char *table = dot != NULL ? dot + 1 : name;
-    const char *problem = dot != NULL ? name_problem(name, (size_t)(dot - name)) : NULL;
+    const char *from = *at + 1;
 
-    if (problem == NULL && strchr(table, '.') != NULL)
-        return "has more than one dot: a dot stands between schema and table, and in no name";
+    for (*len = 0; *from != '"' || from[1] == '"'; from++) {
+        if (*from == '\0')
+            return "has a name without its closing quote";
+        if (*from == '"')
+            from++;
+        if (*len < OUTBOX_NAME_BYTES)
+            name[(*len)++] = *from;
+    }
+    *at = from + 1;
+    return NULL;
+}
+
+/* A name without quotes ends before a byte of `end`; *at moves to what follows. */
+static const char *read_name(const char **at, const char *end, char out[OUTBOX_NAME_BYTES])
+{
+    char name[OUTBOX_NAME_BYTES + 1];
+    bool is_quoted = **at == '"';
+    size_t len = strcspn(*at, end);
+    const char *problem;
+
+    out[0] = '\0';
+    if (is_quoted) {
+        problem = unquote(at, name, &len);
+        if (problem == NULL)
+            problem = name_problem(name, len, true);
+        if (problem == NULL && **at != '\0' && strchr(end, **at) == NULL)
+            problem = "has something behind the closing quote of a name";
+    } else {
+        problem = name_problem(*at, len, false);
+        memcpy(name, *at, problem == NULL ? len : 0);
+        *at += len;
+    }
     if (problem == NULL)
-        problem = name_problem(table, strlen(table));
-    if (problem == NULL && strlen(table) > (size_t)TABLE_BYTES_MAX)
-        problem = "is longer than 48 bytes: the names of the relay's own tables would not fit";
+        (void)snprintf(out, OUTBOX_NAME_BYTES, "%.*s", (int)len, name);
     return problem;
 }
 
-const char *outbox_column_name_problem(const char *name)
+const char *outbox_read_table(const char *written, char schema[OUTBOX_NAME_BYTES],
+                              char table[OUTBOX_NAME_BYTES])
 {
-    return name[0] != '\0' ? name_problem(name, strlen(name)) : "is not the name of a column";
+    const char *problem = read_name(&written, ".", table);
+
+    schema[0] = '\0';
+    if (problem == NULL && *written == '.') {
+        written++;
+        memcpy(schema, table, OUTBOX_NAME_BYTES);
+        problem = read_name(&written, ".", table);
+    }
+    if (problem == NULL && *written == '.')
+        return "has more than one dot: one stands between schema and table, and a name with a dot"
+               " stands in double quotes";
+    return problem;
+}
+
+const char *outbox_read_column(const char *written, char column[OUTBOX_NAME_BYTES])
+{
+    return read_name(&written, "", column);
+}
+
+const char *outbox_toml_quotes(const char *written)
+{
+    if (strpbrk(written, "\"\\") == NULL)
+        return "\"";
+    return strchr(written, '\'') == NULL ? "'" : "'''";
 }

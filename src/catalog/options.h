@@ -35,7 +35,7 @@ struct outbox_options {
     char *password_file;
     bool allow_superuser;
     bool allow_plaintext;
-    char *table; /* "table" or "schema.table", literal names */
+    char *table; /* "table" or "schema.table", as outbox_read_table() reads it */
     enum preset preset;
     char *columns[COLUMN_COUNT]; /* NULL: the preset's name */
     char *time_zone; /* of timestamps without one; NULL: UTC, which nobody has confirmed */
@@ -58,8 +58,16 @@ const char *outbox_column(const struct outbox_options *options, enum column colu
 /* The session options of an outbox; the strings still belong to `options`. */
 struct session_options outbox_session_options(const struct outbox_options *options);
 
-/* Return NULL, or why this is not a valid name of a table ("table" or "schema.table") or column. */
-const char *outbox_table_name_problem(const char *name);
-const char *outbox_column_name_problem(const char *name);
+#define OUTBOX_NAME_BYTES 64 /* NAMEDATALEN */
+
+/* Names are written as the catalog has them, or in double quotes as in SQL, where two double quotes
+ * are one. "table" or "schema.table" is read into both, with "" for no schema. Return NULL, or why
+ * this is no such name, which stands behind the name in a message. */
+const char *outbox_read_table(const char *written, char schema[OUTBOX_NAME_BYTES],
+                              char table[OUTBOX_NAME_BYTES]);
+const char *outbox_read_column(const char *written, char column[OUTBOX_NAME_BYTES]);
+
+/* The quotes between which TOML takes a name that is written so, for messages. */
+const char *outbox_toml_quotes(const char *written);
 
 #endif

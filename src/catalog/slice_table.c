@@ -23,15 +23,15 @@ enum { INDEX_NAME, INDEX_EXPRESSION, INDEX_SERVES, INDEX_HAS_NAME, INDEX_PREDICA
 
 static void name_index(const struct table *table, int slices, char *out, size_t size)
 {
-    (void)snprintf(out, size, "%s_slice_idx_%d", table->name, slices);
+    (void)snprintf(out, size, "%s_slice_idx_%d", table->stem, slices);
 }
 
-/* Chooses TABLE_slice_idx, or TABLE_slice_idx_N with the number of slices when that is taken. */
+/* Chooses STEM_slice_idx, or STEM_slice_idx_N with the number of slices when that is taken. */
 static int choose_name(struct table *table, struct session *session,
                        const struct outbox_options *options, struct error *error)
 {
     char numbered[QUOTED_BYTES_MAX];
-    const char *params[3] = {table->schema, table->name, numbered};
+    const char *params[3] = {table->schema, table->stem, numbered};
     PGresult *result;
 
     name_index(table, options->slices, numbered, sizeof numbered);

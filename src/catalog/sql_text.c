@@ -105,14 +105,15 @@ static const char *skip_noise(const char *text)
     return text;
 }
 
-/* The next name, with or without quotes, or the next other character. A quoted name holds no quote
- * (outbox_column_name_problem). */
+/* The next name, with or without quotes, or the next other character. */
 static struct part next_part(const char **at)
 {
     const char *text = skip_noise(*at);
     const char *end = *text == '"' ? strchr(text + 1, '"') : NULL;
     struct part part = {.text = text, .len = *text != '\0', .is_name = is_word_byte(*text)};
 
+    while (end != NULL && end[1] == '"')
+        end = strchr(end + 2, '"');
     if (end != NULL) {
         *at = end + 1;
         return (struct part){text + 1, (size_t)(end - text - 1), true};

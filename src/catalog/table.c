@@ -79,24 +79,28 @@ int table_refuse_missing(const struct table *table, struct error *error)
 {
     const char *kind = table->lacks_schema ? "schema" : "table";
     const char *name = table->lacks_schema ? table->schema_quoted : table->quoted;
-    char other[sizeof table->spelt];
+    const char *quotes =
+        outbox_toml_quotes(table->spelt[0] != '\0' ? table->spelt : table->elsewhere);
+    char schema[OUTBOX_NAME_BYTES] = "";
+    char ignored[OUTBOX_NAME_BYTES];
+    const char *other = table->lacks_schema ? schema : table->spelt;
 
-    (void)snprintf(other, sizeof other, "%.*s",
-                   table->lacks_schema ? (int)strcspn(table->spelt, ".") : (int)sizeof other,
-                   table->spelt);
+    if (table->spelt[0] != '\0')
+        (void)outbox_read_table(table->spelt, schema, ignored);
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s %s does not exist%s%s%s", kind,
                     name, other[0] != '\0' ? ", but " : "", other,
                     other[0] != '\0' ? " does: names are taken as they are written" : "");
     if (other[0] != '\0')
         (void)error_hint(error,
-                         "write table = \"%s\" in [outbox]; for a second one choose a name that"
+                         "write table = %s%s%s in [outbox]; for a second one choose a name that"
                          " differs in more than capitals and underscores",
-                         table->spelt);
+                         quotes, table->spelt, quotes);
     else if (table->elsewhere[0] != '\0')
         (void)error_hint(error,
-                         "write table = \"%s\" in [outbox], if that table is meant; if not:%s%s%s"
+                         "write table = %s%s%s in [outbox], if that table is meant; if not:%s%s%s"
                          " outbox-relay init",
-                         table->elsewhere, table->lacks_schema ? " CREATE SCHEMA " : "",
+                         quotes, table->elsewhere, quotes,
+                         table->lacks_schema ? " CREATE SCHEMA " : "",
                          table->lacks_schema ? name : "", table->lacks_schema ? "; then" : "");
     else if (table->lacks_schema)
         (void)error_hint(error, "CREATE SCHEMA %s; then: outbox-relay init", name);

@@ -12,7 +12,7 @@
 #define QUOTED_BYTES_MAX 136 /* two quotes, 63 bytes that may all be doubled, and a NUL */
 
 struct table_column {
-    const char *name; /* as configured, unquoted; NULL: the preset has none */
+    char name[OUTBOX_NAME_BYTES]; /* as the catalog has it; "": the preset has none */
     char quoted[QUOTED_BYTES_MAX];
     char type[128]; /* format_type(); "" when the table has no such column */
     char base[128]; /* the same, for a domain its base type, in whose format values are sent */
@@ -25,20 +25,22 @@ struct table_column {
 };
 
 struct table {
-    char schema[64]; /* unquoted */
-    char name[64];
+    char schema[OUTBOX_NAME_BYTES]; /* unquoted */
+    char name[OUTBOX_NAME_BYTES];
+    char stem[OUTBOX_NAME_BYTES]; /* what the names of the relay's tables beside it begin with */
     char schema_quoted[QUOTED_BYTES_MAX];
     char quoted[2 * QUOTED_BYTES_MAX];         /* "schema"."table" */
-    char parked_quoted[2 * QUOTED_BYTES_MAX];  /* "schema"."table_parked" */
-    char slice_quoted[2 * QUOTED_BYTES_MAX];   /* "schema"."table_slice" */
-    char control_quoted[2 * QUOTED_BYTES_MAX]; /* "schema"."table_control" */
+    char parked_quoted[2 * QUOTED_BYTES_MAX];  /* "schema"."stem_parked" */
+    char slice_quoted[2 * QUOTED_BYTES_MAX];   /* "schema"."stem_slice" */
+    char control_quoted[2 * QUOTED_BYTES_MAX]; /* "schema"."stem_control" */
     char claim_index_quoted[QUOTED_BYTES_MAX]; /* the name that init gives the claim's index */
     char notify_quoted[QUOTED_BYTES_MAX];      /* the trigger that init --notify adds */
     bool lacks_schema;
-    char spelt[132];     /* "schema.table" when this one is not there, but another that differs in
-                          * capitals or underscores, or only the schema does; "": none */
-    char elsewhere[132]; /* the same for a table of this name in another schema */
-    uint32_t oid;        /* 0: it does not exist */
+    /* "schema.table", written as for the configuration, when this one is not there, but another
+     * that differs in capitals or underscores, or only the schema does; "": none. */
+    char spelt[2 * QUOTED_BYTES_MAX];
+    char elsewhere[2 * QUOTED_BYTES_MAX]; /* the same for a table of this name in another schema */
+    uint32_t oid;                         /* 0: it does not exist */
     bool exists;
     bool is_own; /* `init` created it, and says so in a comment */
     bool parked_exists;

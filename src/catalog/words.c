@@ -233,6 +233,7 @@ static const struct sql_word words[] = {
     {"is_trusted", .text = statement_is_trusted},
     {"is_superuser", .text = statement_is_superuser},
     {"folded", .text = statement_folded},
+    {"spelt", .text = statement_spelt},
     {"shape", .text = statement_shape},
     {"is_same_table", .text = statement_is_same_table},
     {"file", .text = statement_file},

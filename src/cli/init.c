@@ -65,9 +65,9 @@ static enum exit_status create(struct admin *admin, bool notify)
         print_columns(admin);
     if (result == 0 && elsewhere != NULL && elsewhere[0] != '\0')
         (void)fprintf(stderr,
-                      "outbox-relay: warning: there is also table %s; if that is the outbox, write"
-                      " table = \"%s\" in [outbox]\n",
-                      elsewhere, elsewhere);
+                      "outbox-relay: warning: there is also table %s; if that is the outbox, name"
+                      " it as table in [outbox]\n",
+                      elsewhere);
     free(elsewhere);
     if (result == 0) {
         (void)printf("the tables are ready\n");

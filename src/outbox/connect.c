@@ -53,7 +53,7 @@ static void warn_of_columns(const struct table *table, const struct outbox_optio
     for (int i = 0; i < COLUMN_SENT_AT; i++) {
         const struct table_column *column = &table->columns[i];
 
-        if (column->name == NULL || table_has(table, (enum column)i))
+        if (column->name[0] == '\0' || table_has(table, (enum column)i))
             continue;
         (void)snprintf(hint, sizeof hint, "write %s = \"%s\" in [outbox.columns]",
                        column_name((enum column)i), column->offer);

@@ -179,15 +179,19 @@ TEST(a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named)
         {"App.others", "write table = \"app.others\" in [outbox]"},
         {"nosuch.others", "CREATE SCHEMA \"nosuch\"; then: outbox-relay init"},
         {"public.events", "write table = \"app.events\" in [outbox], if that table is meant"},
+        {"public.\"a.b\"", "write table = 'app.\"a.b\"' in [outbox], if that table is meant"},
+        {"app.\"A.B\"", "write table = 'app.\"a.b\"' in [outbox]; for a second one"},
+        {"APP.others", "does not exist, but app does"},
         {"nosuch.events", "write table = \"app.events\" in [outbox], if that table is meant"},
     };
     struct fixture *fixture = *state;
     char text[128];
 
     sql(fixture->conn, "CREATE SCHEMA app; GRANT USAGE ON SCHEMA app TO PUBLIC;"
-                       " CREATE TABLE app.events (id bigint)");
+                       " CREATE TABLE app.events (id bigint);"
+                       " CREATE TABLE app.\"a.b\" (id bigint)");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        (void)snprintf(text, sizeof text, "table = \"%s\"", cases[i][0]);
+        (void)snprintf(text, sizeof text, "table = '%s'", cases[i][0]);
         write_config_for(fixture, text);
         expect(fixture, run_command(fixture, "check"), 3);
         assert_says(fixture->process.out, cases[i][1]);
@@ -271,6 +275,28 @@ TEST(a_name_has_any_characters)
         assert_int_equal(count_lines(fixture->process.out), 1);
         expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
         expect(fixture, run_command(fixture, "status"), 0);
+    }
+}
+
+TEST(a_name_that_is_refused_says_which_character)
+{
+    static const char *const cases[][2] = {
+        {"table = 'Out\"box'", "contains a double quote"},
+        {"table = '\"Outbox'", "without its closing quote"},
+        {"table = 'a.b.c'", "has more than one dot"},
+        {"table = ''", "must not be empty"},
+        {"table = 'public.'", "has an empty name"},
+        {"table = 'public.outbox '", "begins or ends with a blank"},
+        {"table = \"a\\tb\"", "contains a control character"},
+        {"[outbox.columns]\nid = ''", "id: must not be empty"},
+        {"[outbox.columns]\nid = 'I\"d'", "contains a double quote"},
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_config_for(fixture, cases[i][0]);
+        expect(fixture, run_command(fixture, "check"), 2);
+        assert_says(fixture->process.err, cases[i][1]);
     }
 }
 

@@ -72,7 +72,6 @@ static PGresult *ask(PGconn *conn, const struct routes *routes)
     PGresult *result;
     char *text;
 
-    table.columns[COLUMN_TOPIC].name = "topic";
     (void)snprintf(table.columns[COLUMN_TOPIC].quoted, QUOTED_BYTES_MAX, "\"topic\"");
     text = slice_statement("SELECT topic::text, NOT {sink_is_here:$1} FROM topics", &about);
     assert_non_null(text);

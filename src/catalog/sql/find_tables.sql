@@ -4,7 +4,8 @@
 -- lacks; whether there is a control table, whether it is the relay's own, its schema number, and whether this role may
 -- note one.
 -- A view, or a type of somebody else, might run its owner's code when it is read.
--- $1 text the schema; $2 text the name. 24 is TRIGGER_TYPE_DELETE | TRIGGER_TYPE_UPDATE (pg_trigger.h).
+-- $1 text the schema; $2 text the name; $3 text what the names of the relay's own tables begin with.
+-- 24 is TRIGGER_TYPE_DELETE | TRIGGER_TYPE_UPDATE (pg_trigger.h).
 SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relhassubclass, outbox.oid,
        EXISTS (SELECT FROM pg_catalog.pg_trigger g
                WHERE g.tgrelid = outbox.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 24 <> 0)
@@ -31,7 +32,7 @@ SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relh
 FROM (VALUES (to_regclass(format('%I.%I', $1::text, $2::text)))) AS t (oid)
 LEFT JOIN pg_catalog.pg_class outbox ON outbox.oid = t.oid
 LEFT JOIN pg_catalog.pg_class parked
-    ON parked.relkind = 'r' AND parked.oid = to_regclass(format('%I.%I', $1::text, $2::text || '_parked'))
+    ON parked.relkind = 'r' AND parked.oid = to_regclass(format('%I.%I', $1::text, $3::text || '_parked'))
 LEFT JOIN (
     SELECT *, obj_description(oid, 'pg_class') AS note FROM pg_catalog.pg_class
-) control ON control.oid = to_regclass(format('%I.%I', $1::text, $2::text || '_control'))
+) control ON control.oid = to_regclass(format('%I.%I', $1::text, $3::text || '_control'))

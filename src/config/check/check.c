@@ -83,7 +83,9 @@ static void check_names(const struct loader *loader)
 {
     const struct outbox_options *outbox = &loader->config->relay.outbox;
     struct toml_node *columns = toml_find(toml_find(loader->root, "outbox"), "columns");
-    const char *problem = outbox_table_name_problem(outbox->table);
+    char schema[OUTBOX_NAME_BYTES];
+    char name[OUTBOX_NAME_BYTES];
+    const char *problem = outbox_read_table(outbox->table, schema, name);
     char shown[NAME_SHOWN_BYTES];
 
     if (problem != NULL)
@@ -93,7 +95,7 @@ static void check_names(const struct loader *loader)
     for (int i = 0; i < COLUMN_COUNT; i++) {
         const char *column = outbox->columns[i];
 
-        problem = column != NULL ? outbox_column_name_problem(column) : NULL;
+        problem = column != NULL ? outbox_read_column(column, name) : NULL;
         if (problem != NULL)
             report_problem(loader->report, toml_find(columns, column_name((enum column)i)),
                            "%s: \"%s\" %s", column_name((enum column)i),

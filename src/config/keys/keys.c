@@ -39,7 +39,8 @@ const struct key keys[] = {
      "others attach to the outbox would run with all its rights."},
 
     {SECTION_OUTBOX, "table", KEY_STRING, IN_OUTBOX(table), "public.outbox", 1, 0, NULL, 0,
-     "The outbox, as \"table\" or \"schema.table\"."},
+     "The outbox, as \"table\" or \"schema.table\". A name is written as the catalog has it, or in "
+     "double quotes as in SQL: '\"tenant.42\".outbox'."},
     {SECTION_OUTBOX, "on_sent", KEY_WORD, IN_OUTBOX(on_sent), "mark", 0, 0, on_sent_words, 0,
      "\"mark\" sets sent_at; \"delete\" removes the row. A row whose sent_at is set counts as sent "
      "with either, where the table has that column."},

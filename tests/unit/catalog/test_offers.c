@@ -20,11 +20,11 @@ static const struct given pk = {"event_no", "bigint", 'N', true, true, false};
 
 static void describe(struct table_column *column, const struct given *given)
 {
-    *column = (struct table_column){.name = given->name,
-                                    .unique = given->unique,
+    *column = (struct table_column){.unique = given->unique,
                                     .not_null = !given->may_be_null,
                                     .has_default = given->has_default,
                                     .category = given->category};
+    (void)snprintf(column->name, sizeof column->name, "%s", given->name);
     (void)snprintf(column->type, sizeof column->type, "%s", given->type);
     (void)snprintf(column->base, sizeof column->base, "%s", given->type);
 }
@@ -41,7 +41,8 @@ static const char *offered(enum column column, const struct given *given, int co
     for (int i = 0; i < count; i++)
         describe(&columns[i], &given[i]);
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        table.columns[i].name = column_name((enum column)i);
+        (void)snprintf(table.columns[i].name, sizeof table.columns[i].name, "%s",
+                       column_name((enum column)i));
         for (int k = 0; k < count; k++)
             if (strcmp(columns[k].name, column_name((enum column)i)) == 0)
                 table.columns[i] = columns[k];

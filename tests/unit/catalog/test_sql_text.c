@@ -63,6 +63,16 @@ static void assert_slice_shown(const char *type, const char *shown)
     free(written);
 }
 
+/* As PostgreSQL shows them: in quotes only where it must. */
+TEST(an_expression_with_quoted_names_is_recognised)
+{
+    assert_true(sql_expression_equal("(hashtext(\"a \"\"b\"\"\") & 1)",
+                                     "(pg_catalog.hashtext(\"a \"\"b\"\"\"::text) & 1)"));
+    assert_true(sql_expression_equal("key", "\"key\""));
+    assert_false(sql_expression_equal("\"a\"\"b\"", "\"a\"\"c\""));
+    assert_false(sql_expression_equal("\"a\"\"b\"", "\"a\""));
+}
+
 TEST(the_slice_of_every_type_of_key_is_recognised)
 {
     assert_slice_shown("text", "((hashtext(COALESCE(key, id::text)) & 2147483647) % 64)");

@@ -108,11 +108,13 @@ TEST(table_and_columns_must_be_names)
 {
     static const struct refusal refusals[] = {
         {"[outbox]\norder = \"none\"\ntable = \"a.b.c\"\n[sink.out]\ntype = \"stdout\"",
-         "relay.toml:3:1: table: \"a.b.c\" has more than one dot: a dot stands between schema and"
-         " table, and in no name"},
-        {MINIMAL "[outbox.columns]\nid = '\"a\"'",
-         "relay.toml:6:1: id: \"\"a\"\" contains a double quote; write the name as the catalog has"
-         " it, without quotes"},
+         "relay.toml:3:1: table: \"a.b.c\" has more than one dot: one stands between schema and table,"
+         " and a name with a dot stands in double quotes"},
+        {MINIMAL "[outbox.columns]\nid = 'a\"b'",
+         "relay.toml:6:1: id: \"a\"b\" contains a double quote; write the whole name in double"
+         " quotes, and two for one inside it"},
+        {MINIMAL "[outbox.columns]\nid = '\"a\"b'",
+         "relay.toml:6:1: id: \"\"a\"b\" has something behind the closing quote of a name"},
     };
 
     assert_each_refused(REFUSALS(refusals));
