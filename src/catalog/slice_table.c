@@ -210,7 +210,9 @@ int slices_check_columns(const struct table *table, struct error *error)
                           "write id = \"%s\" in [outbox.columns], or order = \"none\" in [outbox]",
                           id->offer);
     return error_hint(error, "write order = \"none\" in [outbox]%s",
-                      grows ? ", or give the column another type, such as text or bytea" : "");
+                      grows ? ", or give the column another type, such as text or bytea"
+                            : "; for order, map an identity column as id, or write the rows into an"
+                              " outbox of the relay's own: outbox-relay init --feed");
 }
 
 int slices_check_table(const struct table *table, struct error *error)

@@ -56,6 +56,8 @@ int table_plain(const struct table *table, struct error *error)
                     "%s is not a plain table: views, partitioned, inherited and foreign tables are"
                     " not supported",
                     table->quoted);
+    (void)error_hint(error, "write its rows into an outbox of the relay's own:"
+                            " outbox-relay init --feed");
     return error_mark_schema(error);
 }
 

@@ -26,6 +26,7 @@ struct arguments {
     bool drain;
     bool print;
     const char *grant;
+    const char *feed;
     bool notify;
     bool json;
     bool watch;

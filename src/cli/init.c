@@ -111,21 +111,25 @@ static enum exit_status print(struct admin *admin, const struct arguments *argum
 {
     struct error error;
     enum exit_status status = EXIT_DONE;
-    char *grants;
+    char *sql;
 
     if (arguments->print) {
-        char *sql = admin_schema_sql(admin, &error);
-
+        sql = admin_schema_sql(admin, &error);
         if (sql == NULL)
             print_columns(admin);
         status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
     }
     if (status == EXIT_DONE && arguments->notify)
         status = print_and_free(admin_notify_sql(admin));
-    if (status != EXIT_DONE || arguments->grant == NULL)
-        return status;
-    grants = admin_grant_sql(admin, arguments->grant, &error);
-    return grants != NULL ? print_and_free(grants) : cli_fail(&error);
+    if (status == EXIT_DONE && arguments->grant != NULL) {
+        sql = admin_grant_sql(admin, arguments->grant, &error);
+        status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
+    }
+    if (status == EXIT_DONE && arguments->feed != NULL) {
+        sql = admin_feed_sql(admin, arguments->feed, &error);
+        status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
+    }
+    return status;
 }
 
 enum exit_status cli_init(const struct arguments *arguments, struct config *config)
@@ -136,7 +140,7 @@ enum exit_status cli_init(const struct arguments *arguments, struct config *conf
 
     if (admin == NULL)
         return cli_fail(&error);
-    if (arguments->print || arguments->grant != NULL) {
+    if (arguments->print || arguments->grant != NULL || arguments->feed != NULL) {
         status = print(admin, arguments);
         admin_close(admin);
         return status;
