@@ -2,6 +2,8 @@
 #include "integration/nats_reader.h"
 #include "integration/program.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 FIXTURE(set_up, fixture_close)
@@ -13,7 +15,8 @@ struct names {
 };
 
 #define DIGITS "0123456789"
-#define LONG DIGITS DIGITS DIGITS DIGITS DIGITS DIGITS
+/* 63 bytes, of which the first 40 are the same. */
+#define LONG(middle) DIGITS DIGITS DIGITS DIGITS middle DIGITS DIGITS
 
 static const struct names each[] = {
     {"tenant-42", "Outbox Messages", "\"tenant-42\".\"Outbox Messages\""},
@@ -24,8 +27,8 @@ static const struct names each[] = {
      "'$1' \\%s @id@ {id}",
      "Gr\xC3\xB6\xC3\x9F"
      "e.\"'$1' \\%s @id@ {id}\""},
-    {"public", LONG "abc", LONG "abc"},
-    {"public", LONG "abd", "public." LONG "abd"},
+    {"public", LONG("abc"), LONG("abc")},
+    {"public", LONG("abd"), "public." LONG("abd")},
 };
 #define NAMES (sizeof each / sizeof *each)
 
@@ -64,6 +67,7 @@ static void assert_stored(uint64_t sequence, const char *payload)
 static void expect_every_command(struct fixture *fixture, const struct names *names)
 {
     char quoted[300];
+    char *grants;
 
     (void)snprintf(quoted, sizeof quoted, "%s",
                    sql_text(fixture->conn, "SELECT format('%%I.%%I', $x$%s$x$, $x$%s$x$)",
@@ -71,8 +75,13 @@ static void expect_every_command(struct fixture *fixture, const struct names *na
     write_names_config(fixture, names);
     expect(fixture, program(fixture, "init", "--print"), 0);
     expect(fixture, program(fixture, "init", "--grant", "test_grantee"), 0);
+    grants = strdup(fixture->process.out);
     expect(fixture, program(fixture, "init", "--notify"), 0);
     expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, program(fixture, "init", "--grant", "test_grantee"), 0);
+    assert_non_null(grants);
+    assert_string_equal(fixture->process.out, grants); /* with the sequence that was foreseen */
+    free(grants);
     expect(fixture, program(fixture, "emit", "t", "k", "1"), 0);
     expect(fixture, program(fixture, "emit", "t", "k", "2"), 0);
     expect(fixture, run_command(fixture, "check"), 0);
