@@ -17,29 +17,41 @@
 #define CAPACITY_MIN 4096
 #define ESCAPE_BYTES_MAX 6 /* \u0000 */
 
-static void put(struct json_line *line, const char *data, size_t len)
+static bool grow(struct json_line *line, size_t more)
 {
     size_t capacity = line->capacity > 0 ? line->capacity : CAPACITY_MIN;
-    char *grown = line->data;
+    char *grown;
 
-    if (line->failed)
-        return;
-    while (capacity - line->len < len)
+    while (capacity - line->len <= more)
         capacity *= 2;
-    if (capacity > line->capacity)
-        grown = realloc(line->data, capacity);
+    grown = line->failed ? NULL : realloc(line->data, capacity);
     line->failed = grown == NULL;
     if (line->failed)
-        return;
+        return false;
     line->data = grown;
     line->capacity = capacity;
+    return true;
+}
+
+/* A line has many small parts, so only the room is looked at. What still fits after memory was
+ * short is taken away with the rest. A buffer without memory has no room, not even for nothing. */
+static bool has_room(struct json_line *line, size_t more)
+{
+    return line->capacity - line->len > more || grow(line, more);
+}
+
+static void put(struct json_line *line, const char *data, size_t len)
+{
+    if (!has_room(line, len))
+        return;
     memcpy(line->data + line->len, data, len);
     line->len += len;
 }
 
-static void put_text(struct json_line *line, const char *text)
+static void put_byte(struct json_line *line, char byte)
 {
-    put(line, text, strlen(text));
+    if (has_room(line, 1))
+        line->data[line->len++] = byte;
 }
 
 /* -1: what was added since `start` is not whole, and is taken away again. */
@@ -71,7 +83,7 @@ static void put_escaped(struct json_line *line, unsigned char byte)
         (void)snprintf(escape, sizeof escape, "\\%c", shorthand[byte - '\b']);
     else
         (void)snprintf(escape, sizeof escape, "\\u%04x", (unsigned)byte);
-    put_text(line, escape);
+    put(line, escape, strlen(escape));
 }
 
 static bool is_plain(unsigned char byte)
@@ -95,7 +107,7 @@ static size_t put_special(struct json_line *line, const char *data, size_t len)
 
 static void add_string(struct json_line *line, struct text text)
 {
-    put_text(line, "\"");
+    put_byte(line, '"');
     for (size_t at = 0; at < text.len;) {
         size_t plain = at;
 
@@ -106,7 +118,7 @@ static void add_string(struct json_line *line, struct text text)
         if (at < text.len)
             at += put_special(line, text.data + at, text.len - at);
     }
-    put_text(line, "\"");
+    put_byte(line, '"');
 }
 
 static void blank(char *data, size_t len, char unwanted)
@@ -134,7 +146,7 @@ static void add_base64(struct json_line *line, struct text bytes)
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned char *data = (const unsigned char *)bytes.data;
 
-    put_text(line, "\"");
+    put_byte(line, '"');
     for (size_t at = 0; at < bytes.len; at += 3) {
         size_t left = bytes.len - at;
         unsigned group = (unsigned)data[at] << 16 | (left > 1 ? (unsigned)data[at + 1] << 8 : 0) |
@@ -145,16 +157,16 @@ static void add_base64(struct json_line *line, struct text bytes)
 
         put(line, quad, sizeof quad);
     }
-    put_text(line, "\"");
+    put_byte(line, '"');
 }
 
 /* Each member except the first, which follows a brace, is preceded by a comma. */
 static void add_name(struct json_line *line, const char *name, size_t len)
 {
     if (line->len > 0 && line->data[line->len - 1] != '{')
-        put_text(line, ",");
+        put_byte(line, ',');
     add_string(line, (struct text){name, len});
-    put_text(line, ":");
+    put_byte(line, ':');
 }
 
 static void add_member(struct json_line *line, const char *name, struct text value)
@@ -176,14 +188,14 @@ static void add_headers(struct json_line *line, const struct message *message)
             continue;
         if (!any) {
             add_name(line, "headers", 7);
-            put_text(line, "{");
+            put_byte(line, '{');
         }
         any = true;
         add_name(line, header->name.data, header->name.len);
         add_string(line, header->value);
     }
     if (any)
-        put_text(line, "}");
+        put_byte(line, '}');
 }
 
 int json_line_message(struct json_line *line, const struct message *message)
@@ -191,7 +203,7 @@ int json_line_message(struct json_line *line, const struct message *message)
     struct text payload = message->payload;
     size_t start = line->len;
 
-    put_text(line, "{");
+    put_byte(line, '{');
     add_member(line, "topic", message->destination);
     add_member(line, "key", message->route_key);
     add_member(line, "id", message->event_id);
@@ -208,7 +220,7 @@ int json_line_message(struct json_line *line, const struct message *message)
     } else {
         add_member(line, "payload", payload);
     }
-    put_text(line, "}\n");
+    put(line, "}\n", 2);
     return conclude(line, start);
 }
 
@@ -217,7 +229,7 @@ int json_line_event(struct json_line *line, const struct header *members, int co
 {
     size_t start = line->len;
 
-    put_text(line, "{");
+    put_byte(line, '{');
     for (int i = 0; i < count; i++) {
         if (members[i].value.data == NULL)
             continue;
@@ -233,7 +245,7 @@ int json_line_event(struct json_line *line, const struct header *members, int co
         add_name(line, "data_base64", 11);
         add_base64(line, data);
     }
-    put_text(line, "}");
+    put_byte(line, '}');
     return conclude(line, start);
 }
 
