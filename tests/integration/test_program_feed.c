@@ -188,6 +188,7 @@ TEST(a_status_is_set_also_for_a_row_that_was_parked_first)
                                                 " FROM events"),
                         "SENT NEW NEW");
     take("later", false);
+    process_free(&fixture->process);
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     wait_for_number(fixture->conn, 3, "SELECT count(*) FROM events WHERE status = 'SENT'");
     process_stop(&fixture->process, SIGTERM);
