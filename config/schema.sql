@@ -57,7 +57,7 @@ CREATE TABLE @parked@ (
     headers    @type:headers@,
     created_at @type:created_at@,
     state      pg_catalog.text NOT NULL CONSTRAINT state_is_known CHECK (state OPERATOR(pg_catalog.=)
-                   ANY (ARRAY['retry', 'behind', 'waiting', 'paused', 'refused', 'unsettled', 'dead', 'sent'])),
+                   ANY (ARRAY['retry', 'scheduled', 'behind', 'waiting', 'paused', 'refused', 'unsettled', 'dead', 'sent'])),
     attempts   int         NOT NULL DEFAULT 0,
     due        pg_catalog.timestamptz,             -- when the row is tried next; NULL: not by time
     waits_for  pg_catalog.text,                    -- the destination or the pause; of such rows one is due, the probe
@@ -65,14 +65,17 @@ CREATE TABLE @parked@ (
     parked_at  pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(),
     sent_at    pg_catalog.timestamptz,             -- when it was sent after all; kept until the retention ends
     replayed_at pg_catalog.timestamptz,            -- when `replay` made this copy of a sent row; NULL: it is none
+    more_headers pg_catalog.bytea[],               -- of [outbox.headers]: names and values in turn
+    not_before pg_catalog.timestamptz,             -- by [outbox] due; NULL: no such time
+    raw        pg_catalog.text,                    -- the whole row, when its values cannot be computed
     CONSTRAINT sent_at_is_of_sent CHECK ((state OPERATOR(pg_catalog.=) 'sent') OPERATOR(pg_catalog.=) (sent_at IS NOT NULL)),
-    CONSTRAINT due_is_known CHECK (due IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['retry', 'refused', 'unsettled'])),
+    CONSTRAINT due_is_known CHECK (due IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['retry', 'scheduled', 'refused', 'unsettled'])),
     CONSTRAINT due_is_of_tried CHECK (due IS NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['behind', 'dead', 'sent'])),
     CONSTRAINT waits_for_is_known CHECK (waits_for IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['waiting', 'paused'])),
     CONSTRAINT waits_for_is_of_waiting CHECK (waits_for IS NULL OR state OPERATOR(pg_catalog.=) ANY (ARRAY['waiting', 'paused', 'sent']))
 );
 COMMENT ON TABLE @parked@ IS 'outbox-relay: schema @schema_number@'; -- where relays of schema 1 look for the number
-COMMENT ON COLUMN @parked@.state IS 'retry, behind, waiting, paused, refused, unsettled, dead or sent: docs/failed-rows.md';
+COMMENT ON COLUMN @parked@.state IS 'retry, scheduled, behind, waiting, paused, refused, unsettled, dead or sent: docs/failed-rows.md';
 CREATE INDEX ON @parked@ (due) WHERE sent_at IS NULL AND state OPERATOR(pg_catalog.<>) 'dead';
 CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
 CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
@@ -124,7 +127,7 @@ CREATE TRIGGER @notify@ AFTER INSERT ON @outbox@ FOR EACH STATEMENT EXECUTE FUNC
 
 --[grant]
 GRANT USAGE ON SCHEMA @schema@ TO @role@;
-GRANT SELECT, DELETE, UPDATE (@lock_column@) ON @outbox@ TO @role@;
+GRANT SELECT, DELETE, UPDATE@lock_column@ ON @outbox@ TO @role@;
 GRANT SELECT, INSERT, UPDATE, DELETE ON @parked@ TO @role@;
 GRANT SELECT, INSERT, DELETE ON @control@ TO @role@;
 

@@ -19,10 +19,22 @@ static int may_return(struct admin *admin, struct error *error)
     return may < 0 ? -1 : 0;
 }
 
+/* What a row has to hold for an expression to give a value, only its author knows. */
+static int refuse_expressions(const struct table *table, struct error *error)
+{
+    for (int i = COLUMN_TOPIC; i <= COLUMN_HEADERS; i++)
+        if (table->columns[i].expression != NULL)
+            return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                             "emit needs columns: the %s of %s is computed; insert rows as the"
+                             " application does",
+                             column_name((enum column)i), table->quoted);
+    return 0;
+}
+
 int admin_begin(struct admin *admin, struct error *error)
 {
     if (describe_check_whole(&admin->table, admin->options, error) < 0 ||
-        may_return(admin, error) < 0)
+        refuse_expressions(&admin->table, error) < 0 || may_return(admin, error) < 0)
         return -1;
     return session_execute(&admin->session, "BEGIN", error);
 }

@@ -12,6 +12,7 @@
 #include "catalog/columns.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
+#include "catalog/values.h"
 #include "catalog/notify.h"
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
@@ -27,11 +28,12 @@
  * of it. */
 static int check_where(struct admin *admin, struct error *error)
 {
-    if (filter_try_index(&admin->table, &admin->session, error) < 0)
+    if (filter_try_index(&admin->table, &admin->session, error) < 0 ||
+        values_try_index(&admin->table, &admin->session, admin->options, error) < 0)
         return -1;
-    if (admin->table.where_problem[0] == '\0')
+    if (admin->table.sql_problem[0] == '\0')
         return 0;
-    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", admin->table.where_problem);
+    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", admin->table.sql_problem);
 }
 
 /* A column is added only when none that is there may be meant. */

@@ -7,6 +7,7 @@
 #include "catalog/adoption.h"
 #include "catalog/columns.h"
 #include "catalog/filter.h"
+#include "catalog/values.h"
 #include "catalog/notify.h"
 #include "catalog/parked_table.h"
 #include "catalog/schema.h"
@@ -123,11 +124,16 @@ static void inspect_columns(struct admin *admin, struct findings *findings)
     const struct table_column *event_id = &admin->table.columns[COLUMN_EVENT_ID];
 
     columns_inspect(&admin->table, admin->options, findings);
+    values_inspect_headers(&admin->table, findings);
     if (admin->options->on_sent == ON_SENT_DELETE && table_has(&admin->table, COLUMN_SENT_AT))
         (void)findings_add(findings, FINDING_WARNING,
                            "rows whose %s is set count as sent, although on_sent is \"delete\"",
                            admin->table.columns[COLUMN_SENT_AT].quoted);
-    if (!table_has(&admin->table, COLUMN_EVENT_ID) || event_id->unique)
+    if (admin->table.called[0] != '\0')
+        (void)findings_add(findings, FINDING_OK, "with the rights of the relay, %s",
+                           admin->table.called);
+    if (!table_has(&admin->table, COLUMN_EVENT_ID) || event_id->unique ||
+        event_id->expression != NULL)
         return;
     finding_fix(
         findings_add(
@@ -210,7 +216,7 @@ static void inspect_index(struct admin *admin, struct findings *findings)
     struct finding *finding;
 
     if (admin->table.has_claim_index || admin->options->order == ORDER_KEY ||
-        admin->table.where_problem[0] != '\0')
+        admin->table.sql_problem[0] != '\0')
         return;
     finding = findings_add(findings, FINDING_WARNING,
                            "table %s has no index over its unsent rows%s by %s: claims"
@@ -289,7 +295,7 @@ static int inspect_privileges(struct admin *admin, struct findings *findings, st
 {
     const struct table *table = &admin->table;
     bool mark = admin->options->on_sent == ON_SENT_MARK;
-    bool can_settle = !mark || table_has(table, COLUMN_SENT_AT);
+    bool can_settle = !mark || table_is_marked_by_time(table); /* a mark was tried */
     const char *parked = table->parked_exists ? table->parked_quoted : NULL;
     const char *control = table->control_exists ? table->control_quoted : NULL;
     const char *slice = table->slice_exists ? table->slice_quoted : NULL;
@@ -399,7 +405,7 @@ static int inspect_adoption(struct admin *admin, struct findings *findings, stru
     struct adoption adoption;
     struct error problem;
 
-    if (!table_has_needed(&admin->table, admin->options) || admin->table.where_problem[0] != '\0')
+    if (!table_has_needed(&admin->table, admin->options) || admin->table.sql_problem[0] != '\0')
         return 0;
     if (adoption_examine(&adoption, &admin->table, &admin->session, admin->options, error) < 0)
         return findings_have_error(findings) ? 0
@@ -467,10 +473,11 @@ static int inspect_all(struct admin *admin, struct findings *findings, struct er
         return -1;
     if (!inspect_table(admin, findings))
         return 0;
-    if (filter_try_index(&admin->table, &admin->session, error) < 0)
+    if (filter_try_index(&admin->table, &admin->session, error) < 0 ||
+        values_try_index(&admin->table, &admin->session, admin->options, error) < 0)
         return -1;
-    if (admin->table.where_problem[0] != '\0')
-        (void)findings_add(findings, FINDING_ERROR, "%s", admin->table.where_problem);
+    if (admin->table.sql_problem[0] != '\0')
+        (void)findings_add(findings, FINDING_ERROR, "%s", admin->table.sql_problem);
     inspect_columns(admin, findings);
     inspect_ids(admin, findings);
     inspect_index(admin, findings);
@@ -480,7 +487,9 @@ static int inspect_all(struct admin *admin, struct findings *findings, struct er
         inspect_values(admin, findings, error) < 0 ||
         inspect_row_security(admin, findings, error) < 0 ||
         inspect_privileges(admin, findings, error) < 0 ||
-        inspect_settle(admin, findings, error) < 0 || inspect_cluster(admin, findings, error) < 0)
+        inspect_settle(admin, findings, error) < 0 ||
+        values_try_mark(&admin->table, &admin->session, findings, error) < 0 ||
+        inspect_cluster(admin, findings, error) < 0)
         return -1;
     return inspect_adoption(admin, findings, error);
 }

@@ -1,8 +1,10 @@
 #include "admin/admin_session.h"
 
+#include "catalog/words.h"
 #include "sql/statements.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Adds a finding for each row, which holds the text's two names, and the fix or NULL. */
 typedef void (*on_row)(struct admin *admin, struct findings *findings, const char *first,
@@ -60,13 +62,15 @@ static void add_trigger(struct admin *admin, struct findings *findings, const ch
 static int prepare(struct admin *admin, struct findings *findings, const char *statement,
                    struct error *error)
 {
-    char sql[1024];
+    char *sql = NULL;
+    int status;
 
-    (void)snprintf(sql, sizeof sql,
-                   "PREPARE settling AS %s WHERE false RETURNING 1; DEALLOCATE"
-                   " settling",
-                   statement);
-    if (session_execute(&admin->session, sql, error) == 0)
+    if (asprintf(&sql, "PREPARE settling AS %s WHERE false RETURNING 1; DEALLOCATE settling",
+                 statement) < 0)
+        return error_no_memory(error);
+    status = session_execute(&admin->session, sql, error);
+    free(sql);
+    if (status == 0)
         return 0;
     if (!error_is_sqlstate(error, "0A") && !error_is_sqlstate(error, "42"))
         return -1;
@@ -77,17 +81,24 @@ static int prepare(struct admin *admin, struct findings *findings, const char *s
 int inspect_settle(struct admin *admin, struct findings *findings, struct error *error)
 {
     bool mark = admin->options->on_sent == ON_SENT_MARK;
-    const char *table = admin->table.quoted;
-    char statement[512];
+    char *statement;
+    int status;
 
     if (for_each(admin, findings, statement_referencing_keys, add_foreign_key, error) < 0 ||
         for_each(admin, findings, statement_publications, add_publication, error) < 0 ||
         for_each(admin, findings, statement_settling_triggers, add_trigger, error) < 0)
         return -1;
-    (void)snprintf(statement, sizeof statement, "UPDATE %s SET %s = NULL", table,
-                   admin->table.columns[COLUMN_SENT_AT].quoted);
-    if (mark && prepare(admin, findings, statement, error) < 0)
-        return -1;
-    (void)snprintf(statement, sizeof statement, "DELETE FROM %s", table);
-    return prepare(admin, findings, statement, error);
+    if (mark && admin->table.sql_problem[0] == '\0') {
+        statement = table_sql(&admin->table, "UPDATE {outbox} SET {mark}");
+        status =
+            statement != NULL ? prepare(admin, findings, statement, error) : error_no_memory(error);
+        free(statement);
+        if (status < 0)
+            return -1;
+    }
+    statement = table_sql(&admin->table, "DELETE FROM {outbox}");
+    status =
+        statement != NULL ? prepare(admin, findings, statement, error) : error_no_memory(error);
+    free(statement);
+    return status;
 }

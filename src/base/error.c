@@ -25,6 +25,7 @@ int error_set(struct error *error, enum error_kind kind, enum error_origin origi
     error->origin = origin;
     error->hint[0] = '\0';
     error->is_schema = false;
+    error->position = 0;
     error->sqlstate[0] = '\0';
     va_start(args, format);
     (void)vsnprintf(error->text, sizeof error->text, format, args);

@@ -23,6 +23,7 @@ struct error {
     char hint[1024];  /* how to fix it, such as an SQL statement or a command; "" when there is
                          nothing to say */
     bool is_schema;   /* the tables are not as the configuration says, until a person changes one */
+    int position;     /* of a mistake in the SQL, in characters from 1; 0: none */
     char sqlstate[6]; /* PostgreSQL's error code; "" when there is none */
 };
 

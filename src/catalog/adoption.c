@@ -31,7 +31,15 @@
 
 #define NOTE_ROW "kind = 'setting' AND name = 'condition'"
 
-/* Writes the condition by which rows are sent. */
+static void add_note(char *note, size_t size, const char *what, const char *sql)
+{
+    size_t len = strlen(note);
+
+    if (sql != NULL && len < size)
+        (void)snprintf(note + len, size - len, ", %s %s", what, sql);
+}
+
+/* Writes the condition by which rows are sent, and what computes their mark and their key. */
 static int make_note(char *note, size_t size, const struct table *table, struct error *error)
 {
     char *text = table_sql(table, "{unsent}");
@@ -43,6 +51,8 @@ static int make_note(char *note, size_t size, const struct table *table, struct 
     else
         (void)snprintf(note, size, "rows are sent WHERE %s", text);
     free(text);
+    add_note(note, size, "marked by SET", table->mark);
+    add_note(note, size, "with the key", table->columns[COLUMN_KEY].expression);
     return 0;
 }
 
@@ -130,7 +140,8 @@ int adoption_read_note(struct adoption *adoption, const struct table *table,
 int adoption_examine(struct adoption *adoption, const struct table *table, struct session *session,
                      const struct outbox_options *options, struct error *error)
 {
-    bool purges = options->on_sent == ON_SENT_MARK && options->retention_ms > 0;
+    bool purges = options->on_sent == ON_SENT_MARK && options->retention_ms > 0 &&
+                  table_has(table, COLUMN_SENT_AT);
 
     if (adoption_read_note(adoption, table, session, error) < 0)
         return -1;
@@ -167,11 +178,12 @@ int adoption_explain(const struct adoption *adoption, const struct table *table,
     char to_purge[64];
 
     if (adoption->state == ADOPTION_CONDITION) {
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "[outbox] where: table %s is relayed by another condition: \"%.200s\", not"
-                        " \"%.200s\" (on_sent and sent_at count too); all relays of a table must"
-                        " have the same one, because they share its parked rows",
-                        table->quoted, adoption->note, adoption->wanted);
+        (void)error_set(
+            error, ERROR_PERMANENT, ERROR_DATABASE,
+            "[outbox] where: table %s is relayed by another condition: \"%.200s\", not"
+            " \"%.200s\" (on_sent, sent_at, mark and an expression as key count too); all relays of"
+            " a table must have the same one, because they share its parked rows",
+            table->quoted, adoption->note, adoption->wanted);
         return error_hint(
             error,
             "to change it: stop the relays of this table, DELETE FROM %s WHERE " NOTE_ROW

@@ -19,12 +19,12 @@ enum adoption_state {
 
 struct adoption {
     enum adoption_state state;
-    bool noted;       /* the control table has a condition */
-    char note[768];   /* that condition */
-    char wanted[768]; /* the one that this configuration would write */
-    int64_t to_send;  /* unsent rows, for ADOPTION_OPEN; -1: counting took too long */
-    int64_t to_purge; /* sent rows that the retention would delete; -1: counting took too long */
-    char marks[384];  /* columns that may mark rows as sent; "": none */
+    bool noted;        /* the control table has a condition */
+    char note[4096];   /* that condition */
+    char wanted[4096]; /* the one that this configuration would write */
+    int64_t to_send;   /* unsent rows, for ADOPTION_OPEN; -1: counting took too long */
+    int64_t to_purge;  /* sent rows that the retention would delete; -1: counting took too long */
+    char marks[384];   /* columns that may mark rows as sent; "": none */
 };
 
 /* Fills *adoption without writing anything. The outbox and its required columns must exist. Returns

@@ -73,6 +73,8 @@ const char *column_wanted(enum column column, const struct table_column *describ
         if (options->on_sent == ON_SENT_DELETE || begins(type, "timestamp"))
             return NULL;
         return "timestamptz or timestamp with on_sent = \"mark\"";
+    case COLUMN_DUE:
+        return begins(type, "timestamp") ? NULL : "timestamptz or timestamp";
     case COLUMN_COUNT:
         break;
     }
@@ -83,7 +85,7 @@ const char *column_wanted(enum column column, const struct table_column *describ
 static void put_fix(char *fix, size_t size, const struct table *table, enum column column)
 {
     const struct table_column *described = &table->columns[column];
-    bool is_time = column == COLUMN_CREATED_AT || column == COLUMN_SENT_AT;
+    bool is_time = column == COLUMN_CREATED_AT || column == COLUMN_SENT_AT || column == COLUMN_DUE;
     const char *type = is_time ? "pg_catalog.timestamptz" : "pg_catalog.text";
 
     fix[0] = '\0';
@@ -92,7 +94,8 @@ static void put_fix(char *fix, size_t size, const struct table *table, enum colu
                        described->offer);
         return;
     }
-    if (column == COLUMN_HEADERS || column == COLUMN_ID || (is_time && described->category != 'D'))
+    if (described->expression != NULL || column == COLUMN_HEADERS || column == COLUMN_ID ||
+        (is_time && described->category != 'D'))
         return;
     (void)snprintf(fix, size, "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING %s::%s;", table->quoted,
                    described->quoted, type, described->quoted, type);
@@ -162,6 +165,8 @@ void columns_inspect(const struct table *table, const struct outbox_options *opt
         struct finding *finding;
         const char *wanted;
 
+        if (!table_has(table, (enum column)i) && described->expression != NULL)
+            continue; /* sql_problem says why */
         if (!table_has(table, (enum column)i)) {
             inspect_missing(table, options, (enum column)i, findings);
             continue;
@@ -169,11 +174,16 @@ void columns_inspect(const struct table *table, const struct outbox_options *opt
         wanted = column_wanted((enum column)i, described, options);
         if (wanted == NULL)
             continue;
-        finding = findings_add(
-            findings, FINDING_ERROR,
-            "column %s (%s) of %s has type %s; it must be %s: change the type, or"
-            " map another column in [outbox.columns]",
-            described->quoted, column_name((enum column)i), table->quoted, described->type, wanted);
+        if (described->expression != NULL)
+            finding = findings_add(
+                findings, FINDING_ERROR, "the expression %s (%s) has type %s; it must be %s",
+                described->quoted, column_name((enum column)i), described->type, wanted);
+        else
+            finding = findings_add(findings, FINDING_ERROR,
+                                   "column %s (%s) of %s has type %s; it must be %s: change the"
+                                   " type, or map another column in [outbox.columns]",
+                                   described->quoted, column_name((enum column)i), table->quoted,
+                                   described->type, wanted);
         put_fix(finding->fix, sizeof finding->fix, table, (enum column)i);
     }
 }

@@ -8,6 +8,7 @@
 #include "catalog/parked_table.h"
 #include "catalog/schema.h"
 #include "catalog/slice_table.h"
+#include "catalog/values.h"
 #include "catalog/words.h"
 #include "sql/statements.h"
 
@@ -62,15 +63,29 @@ static void quote_names(struct table *table, const struct session *session, enum
     table_quote(session, notify, table->notify_quoted);
 }
 
+static void name_column(struct table_column *column, const struct session *session,
+                        const char *value)
+{
+    if (outbox_is_expression(value)) {
+        column->expression = value;
+        (void)snprintf(column->quoted, sizeof column->quoted, "%s", value);
+    } else if (value != NULL && outbox_read_column(value, column->name) == NULL) {
+        table_quote(session, column->name, column->quoted);
+    }
+}
+
 static void name_columns(struct table *table, const struct session *session,
                          const struct outbox_options *options)
 {
+    table->header_names = options->headers;
+    table->header_count = options->header_count;
+    table->is_computed = options->header_count > 0 || options->columns[COLUMN_DUE] != NULL;
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        const char *written = outbox_column(options, (enum column)i);
-
-        if (written != NULL && outbox_read_column(written, table->columns[i].name) == NULL)
-            table_quote(session, table->columns[i].name, table->columns[i].quoted);
+        name_column(&table->columns[i], session, outbox_column(options, (enum column)i));
+        table->is_computed = table->is_computed || table->columns[i].expression != NULL;
     }
+    for (int i = 0; i < options->header_count; i++)
+        name_column(&table->headers[i], session, options->headers[i].value);
 }
 
 /* PostgreSQL cuts names, so those of two tables could become the same. */
@@ -248,18 +263,42 @@ static struct table_column read_column(const PGresult *result, int row)
     return column;
 }
 
+static void take_as(struct table_column *mapped, const struct table_column *column)
+{
+    struct table_column as_mapped = *column;
+
+    if (strcmp(mapped->name, column->name) != 0)
+        return;
+    memcpy(as_mapped.quoted, mapped->quoted, sizeof as_mapped.quoted);
+    *mapped = as_mapped;
+}
+
 static void take_column(struct table *table, const struct table_column *column,
                         enum on_sent on_sent)
 {
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        struct table_column *mapped = &table->columns[i];
-        struct table_column as_mapped = *column;
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (!is_others(column, (enum column)i, on_sent))
+            take_as(&table->columns[i], column);
+    for (int i = 0; i < table->header_count; i++)
+        take_as(&table->headers[i], column);
+}
 
-        if (strcmp(mapped->name, column->name) != 0 || is_others(column, (enum column)i, on_sent))
-            continue;
-        memcpy(as_mapped.quoted, mapped->quoted, sizeof as_mapped.quoted);
-        *mapped = as_mapped;
-    }
+/* Claims of a table whose values are computed read all of its columns. */
+static int list_column(struct table *table, const struct session *session, const char *name,
+                       struct error *error)
+{
+    size_t len = strlen(table->all_columns);
+    char quoted[QUOTED_BYTES_MAX];
+
+    table_quote(session, name, quoted);
+    if (len + strlen(quoted) + sizeof ", " > sizeof table->all_columns)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "table %s has too many columns for expressions: their names take more"
+                         " than %d bytes",
+                         table->quoted, ALL_COLUMNS_BYTES_MAX);
+    (void)snprintf(table->all_columns + len, sizeof table->all_columns - len, "%s%s",
+                   len > 0 ? ", " : "", quoted);
+    return 0;
 }
 
 /* The relay's own tables are recognised by their columns: their names may have been written by
@@ -315,7 +354,7 @@ static int find_columns(struct table *table, struct session *session,
     PGresult *result = table_query(table, session, statement_table_columns, 2, params, error);
     struct table_column *columns;
     int count;
-    int status;
+    int status = 0;
 
     if (result == NULL)
         return -1;
@@ -328,8 +367,11 @@ static int find_columns(struct table *table, struct session *session,
     for (int i = 0; i < count; i++) {
         columns[i] = read_column(result, i);
         take_column(table, &columns[i], options->on_sent);
+        if (status == 0 && table->is_computed)
+            status = list_column(table, session, columns[i].name, error);
     }
-    status = refuse_own(table, columns, count, error);
+    if (status == 0)
+        status = refuse_own(table, columns, count, error);
     offers_find(table, columns, count, options);
     free(columns);
     PQclear(result);
@@ -449,6 +491,8 @@ static int describe(struct table *table, struct session *session,
         return 0;
     if (table->where != NULL && filter_check(table, session, error) < 0)
         return -1;
+    if (values_describe(table, session, error) < 0)
+        return -1;
     if (options->order == ORDER_KEY)
         return slices_describe(table, session, options, error);
     return find_index(table, session, options, error);
@@ -465,6 +509,7 @@ int describe_table(struct table *table, struct session *session,
     *table = (struct table){0};
     memcpy(table->schema, schema, sizeof schema);
     table->where = options->where;
+    table->mark = options->mark;
     if (describe(table, session, options, error) == 0)
         return 0;
     table->exists = false;
@@ -479,7 +524,8 @@ int describe_check_whole(const struct table *table, const struct outbox_options 
     if (table_plain(table, error) < 0)
         return -1;
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        if (!table_needs(options, (enum column)i) || table_has(table, (enum column)i))
+        if (!table_needs(options, (enum column)i) || table_has(table, (enum column)i) ||
+            table->columns[i].expression != NULL)
             continue;
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "table %s has no column \"%s\" (%s)", table->quoted, table->columns[i].name,
@@ -487,8 +533,8 @@ int describe_check_whole(const struct table *table, const struct outbox_options 
         columns_put_remedy(table, (enum column)i, error->hint, sizeof error->hint);
         return error_mark_schema(error);
     }
-    if (table->where_problem[0] != '\0')
-        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", table->where_problem);
+    if (table->sql_problem[0] != '\0')
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", table->sql_problem);
     if (table->parked_exists && table->control_exists && table->parked_lacks[0] == '\0')
         return 0;
     if (table->parked_exists && table->control_exists)
@@ -513,6 +559,7 @@ int describe_check_usable(const struct table *table, struct session *session,
     if (findings_init(&findings) < 0)
         return error_no_memory(error);
     columns_inspect(table, options, &findings);
+    values_inspect_headers(table, &findings);
     if (options->order == ORDER_KEY)
         slices_inspect(table, options, &findings);
     status = parked_inspect(table, session, &findings, error);

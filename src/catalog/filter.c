@@ -63,24 +63,29 @@ static PGresult *plan(const struct table *table, struct session *session, struct
                  "", error);
 }
 
+bool filter_is_fault(const struct error *error, const char **text)
+{
+    static const char *const faults[] = {"42", "22", "0A", "2F", "P0", "08P01"};
+    bool is = false;
+
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        is = is || error_is_sqlstate(error, faults[i]);
+    *text = error->text;
+    if (strncmp(*text, "database: ", strlen("database: ")) == 0)
+        *text += strlen("database: ");
+    return is && !error_is_sqlstate(error, NO_PRIVILEGE);
+}
+
 /* 0: the error is the condition's own fault, and is kept; -1: it is not. */
 static int take_problem(struct table *table, const struct error *error)
 {
-    static const char *const faults[] = {"42", "22", "0A", "2F", "P0", "08P01"};
-    const char *text = error->text;
+    const char *text;
 
-    if (error_is_sqlstate(error, NO_PRIVILEGE))
+    if (!filter_is_fault(error, &text))
         return -1;
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        if (!error_is_sqlstate(error, faults[i]))
-            continue;
-        if (strncmp(text, "database: ", strlen("database: ")) == 0)
-            text += strlen("database: ");
-        (void)snprintf(table->where_problem, sizeof table->where_problem,
-                       "[outbox] where: PostgreSQL refuses this condition: %.380s", text);
-        return 0;
-    }
-    return -1;
+    (void)snprintf(table->sql_problem, sizeof table->sql_problem,
+                   "[outbox] where: PostgreSQL refuses this condition: %.380s", text);
+    return 0;
 }
 
 int filter_check(struct table *table, struct session *session, struct error *error)
@@ -98,6 +103,22 @@ int filter_check(struct table *table, struct session *session, struct error *err
     return 0;
 }
 
+int filter_is_same(const struct table *table, struct session *session, const char *shown,
+                   const char *written, bool *is, struct error *error)
+{
+    static const char explain[] =
+        "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT ({condition}) FROM {outbox}";
+    PGresult *wanted = query(table, session, explain, written, error);
+    PGresult *found = wanted != NULL ? query(table, session, explain, shown, error) : NULL;
+
+    *is = found != NULL && strcmp(PQgetvalue(wanted, 0, 0), PQgetvalue(found, 0, 0)) == 0;
+    PQclear(wanted);
+    if (found == NULL) /* an index that this role may not evaluate is not used */
+        return error->kind == ERROR_PERMANENT ? 0 : -1;
+    PQclear(found);
+    return 0;
+}
+
 int filter_is_predicate(const struct table *table, struct session *session, const char *shown,
                         bool *is, struct error *error)
 {
@@ -105,7 +126,7 @@ int filter_is_predicate(const struct table *table, struct session *session, cons
     PGresult *found;
 
     *is = false;
-    if (table->where_problem[0] != '\0' || shown[0] == '\0')
+    if (table->sql_problem[0] != '\0' || shown[0] == '\0')
         return 0;
     wanted = plan(table, session, error);
     found = wanted != NULL ? query(table, session,
@@ -141,7 +162,7 @@ int filter_try_index(struct table *table, struct session *session, struct error 
     char *sql;
     int status;
 
-    if (table->where == NULL || table->where_problem[0] != '\0' || !table->exists ||
+    if (table->where == NULL || table->sql_problem[0] != '\0' || !table->exists ||
         table->has_claim_index || table_plain(table, &ignored) < 0)
         return 0;
     table_quote(session, table->name, name);

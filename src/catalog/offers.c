@@ -139,7 +139,7 @@ static bool is_taken(const struct table *table, enum column column,
 static bool is_missing(const struct table *table, enum column column,
                        const struct outbox_options *options)
 {
-    return table->columns[column].name[0] != '\0' &&
+    return table->columns[column].name[0] != '\0' && column != COLUMN_DUE &&
            (!table_has(table, column) ||
             column_wanted(column, &table->columns[column], options) != NULL ||
             (column == COLUMN_ID && options->order == ORDER_KEY && !table_has_integer_ids(table)));

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#define EXPRESSION_BYTES_MAX 2048
+
 static const char *const names[COLUMN_COUNT] = {
-    "id", "event_id", "topic", "key", "type", "payload", "headers", "created_at", "sent_at"};
+    "id", "event_id", "topic", "key", "type", "payload", "headers", "created_at", "sent_at", "due"};
 
 /* debezium.io, "Outbox Event Router", basic outbox table: `id` is the event's UUID. */
 static const char *const debezium[COLUMN_COUNT] = {
-    "id", "id", "aggregatetype", "aggregateid", "type", "payload", NULL, NULL, "sent_at"};
+    "id", "id", "aggregatetype", "aggregateid", "type", "payload", NULL, NULL, "sent_at", NULL};
 
 const char *column_name(enum column column)
 {
@@ -21,8 +23,12 @@ const char *column_name(enum column column)
 
 const char *outbox_column(const struct outbox_options *options, enum column column)
 {
-    if (options->columns[column] != NULL)
-        return options->columns[column];
+    const char *configured = options->columns[column];
+
+    if (configured != NULL)
+        return configured[0] != '\0' ? configured : NULL;
+    if (column == COLUMN_DUE || (column == COLUMN_SENT_AT && options->mark != NULL))
+        return NULL;
     return options->preset == PRESET_DEBEZIUM ? debezium[column] : names[column];
 }
 
@@ -34,6 +40,11 @@ struct session_options outbox_session_options(const struct outbox_options *optio
                                     .synchronous_commit = options->synchronous_commit,
                                     .time_zone = options->time_zone,
                                     .idle_ms = options->publish_timeout_ms + OUTBOX_SLACK_MS};
+}
+
+bool outbox_is_expression(const char *value)
+{
+    return value != NULL && value[0] == '(';
 }
 
 /* Names are quoted wherever they are used, so PostgreSQL takes any. Refused is what is rather a
@@ -127,4 +138,29 @@ const char *outbox_toml_quotes(const char *written)
     if (strpbrk(written, "\"\\") == NULL)
         return "\"";
     return strchr(written, '\'') == NULL ? "'" : "'''";
+}
+
+/* PostgreSQL checks the rest of an expression (values.c). It becomes part of SQL that is shown on
+ * one line. */
+static const char *expression_problem(const char *expression)
+{
+    size_t len = strlen(expression);
+
+    if (len > EXPRESSION_BYTES_MAX)
+        return "is longer than 2048 bytes";
+    if (expression[len - 1] != ')')
+        return "begins with a parenthesis and does not end with one; write \"(EXPRESSION)\"";
+    for (const char *at = expression; *at != '\0'; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            return "must be one line without tabs";
+    return NULL;
+}
+
+const char *outbox_value_problem(const char *value)
+{
+    char name[OUTBOX_NAME_BYTES];
+
+    if (outbox_is_expression(value))
+        return expression_problem(value);
+    return value[0] != '\0' ? outbox_read_column(value, name) : NULL;
 }

@@ -6,7 +6,8 @@
 
 struct session_options; /* pg/connect.h */
 
-/* The columns of an outbox table by their meaning; the table may use other names. */
+/* The values of an outbox row by their meaning. Each is a column of the table, under any name, or
+ * an SQL expression over the row. */
 enum column {
     COLUMN_ID,
     COLUMN_EVENT_ID,
@@ -17,11 +18,20 @@ enum column {
     COLUMN_HEADERS,
     COLUMN_CREATED_AT,
     COLUMN_SENT_AT,
+    COLUMN_DUE, /* [outbox] due: the row is not sent before this time */
     COLUMN_COUNT
 };
 
-/* "id", "event_id", ...: the key in [outbox.columns] and the name in the default table. */
+/* "id", "event_id", ...: the key in the configuration, and the name in the default table. */
 const char *column_name(enum column column);
+
+/* [outbox.headers]: a header, and its value as in [outbox.columns]. */
+struct outbox_header {
+    char *name;
+    char *value;
+};
+
+#define OUTBOX_HEADERS_MAX 32
 
 enum on_sent { ON_SENT_MARK, ON_SENT_DELETE };
 enum order { ORDER_KEY, ORDER_NONE };
@@ -37,11 +47,15 @@ struct outbox_options {
     bool allow_plaintext;
     char *table; /* "table" or "schema.table", as outbox_read_table() reads it */
     enum preset preset;
-    char *columns[COLUMN_COUNT]; /* NULL: the preset's name */
+    char *columns[COLUMN_COUNT]; /* a name, or an expression in parentheses; "": none; NULL: the
+                                    preset's name */
+    struct outbox_header headers[OUTBOX_HEADERS_MAX];
+    int header_count;
     char *time_zone; /* of timestamps without one; NULL: UTC, which nobody has confirmed */
     char *where;     /* an SQL condition: only these rows are sent; NULL: all rows */
     bool adopt;      /* the operator confirms a table that the relay did not create (adoption.h) */
     enum on_sent on_sent;
+    char *mark; /* the SET list that marks a row as sent; NULL: sent_at = clock_timestamp() */
     enum order order;
     int slices;
     bool durable_before_publish;
@@ -52,8 +66,12 @@ struct outbox_options {
     int64_t publish_timeout_ms; /* limits the claim transaction */
 };
 
-/* The column's name in the table, as configured or from the preset; NULL: the preset has none. */
+/* The column's name in the table, or the expression, as configured or from the preset; NULL:
+ * none. */
 const char *outbox_column(const struct outbox_options *options, enum column column);
+
+/* Whether the configured value is an expression, and no name. */
+bool outbox_is_expression(const char *value);
 
 /* The session options of an outbox; the strings still belong to `options`. */
 struct session_options outbox_session_options(const struct outbox_options *options);
@@ -69,5 +87,8 @@ const char *outbox_read_column(const char *written, char column[OUTBOX_NAME_BYTE
 
 /* The quotes between which TOML takes a name that is written so, for messages. */
 const char *outbox_toml_quotes(const char *written);
+
+/* Returns NULL, or why this is neither the name of a column nor an expression nor "". */
+const char *outbox_value_problem(const char *value);
 
 #endif

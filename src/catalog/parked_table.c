@@ -13,6 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A state that a table without not_before does not know comes with it. */
+#define STATE_IS_KNOWN                                                                             \
+    ", DROP CONSTRAINT IF EXISTS state_is_known, ADD CONSTRAINT state_is_known CHECK"              \
+    " (state OPERATOR(pg_catalog.=) ANY (ARRAY['retry', 'scheduled', 'behind', 'waiting',"         \
+    " 'paused', 'refused', 'unsettled', 'dead', 'sent'])),"                                        \
+    " DROP CONSTRAINT IF EXISTS due_is_known, ADD CONSTRAINT due_is_known CHECK (due IS NOT NULL"  \
+    " OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['retry', 'scheduled', 'refused',"                \
+    " 'unsettled']))"
+
 /* The columns in which the relay keeps the state of a parked row. */
 static const struct parked_column own_columns[PARKED_OWN_COUNT] = {
     {"seq", "bigint", "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", ""},
@@ -24,6 +33,9 @@ static const struct parked_column own_columns[PARKED_OWN_COUNT] = {
     {"parked_at", "timestamp with time zone", "timestamptz NOT NULL DEFAULT pg_catalog.now()", ""},
     {"sent_at", "timestamp with time zone", "timestamptz", ""},
     {"replayed_at", "timestamp with time zone", "timestamptz", ""},
+    {"more_headers", "bytea[]", "bytea[]", ""},
+    {"not_before", "timestamp with time zone", "timestamptz" STATE_IS_KNOWN, ""},
+    {"raw", "text", "text", ""},
 };
 
 static const struct parked_index indexes[] = {

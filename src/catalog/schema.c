@@ -52,9 +52,10 @@ static const char *find_column(const struct table *table, const char *word, size
 /* As the relay evaluates the condition (pg/connect.c). */
 static const char *where_settings(const struct table *table)
 {
-    if (table->where == NULL)
+    if (table->where == NULL && table->columns[COLUMN_KEY].expression == NULL)
         return "";
-    return strchr(table->where, '\\') != NULL
+    return (table->where != NULL && strchr(table->where, '\\') != NULL) ||
+                   strchr(column_sql(&table->columns[COLUMN_KEY]), '\\') != NULL
                ? "SET search_path = ''; SET standard_conforming_strings = on;\n"
                : "SET search_path = '';\n";
 }
@@ -63,7 +64,6 @@ static const char *where_settings(const struct table *table)
 static const char *find_name(const struct expansion *expansion, const char *word, size_t len)
 {
     const struct table *table = expansion->table;
-    bool mark = expansion->options->on_sent == ON_SENT_MARK;
     const struct {
         const char *word;
         const char *text;
@@ -80,7 +80,6 @@ static const char *find_name(const struct expansion *expansion, const char *word
         {"sequence", expansion->sequence},
         {"where_path", where_settings(table)},
         {"concurrently", expansion->concurrently ? "CONCURRENTLY " : ""},
-        {"lock_column", table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].quoted},
     };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -98,6 +97,13 @@ static void put_unsent(FILE *out, const struct table *table, bool marked)
         (void)fprintf(out, " %s (%s)", marked ? "AND" : "WHERE", table->where);
 }
 
+/* A mark may set any column. */
+static void put_lock_column(FILE *out, const struct table *table, bool mark)
+{
+    if (!mark || table->mark == NULL)
+        (void)fprintf(out, " (%s)", table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].quoted);
+}
+
 static void put_type(FILE *out, const char *type)
 {
     (void)fprintf(out, "%s%s", sql_type_schema(type), type);
@@ -109,7 +115,7 @@ static void put_word(const struct expansion *expansion, FILE *out, const char *w
     const char *sent_at = table->columns[COLUMN_SENT_AT].quoted;
     const char *name = find_name(expansion, word, len);
     bool mark = expansion->options->on_sent == ON_SENT_MARK;
-    bool marked = mark || table_has(table, COLUMN_SENT_AT);
+    bool marked = table->mark == NULL && (mark || table_has(table, COLUMN_SENT_AT));
 
     if (name != NULL)
         (void)fprintf(out, "%s", name);
@@ -121,6 +127,8 @@ static void put_word(const struct expansion *expansion, FILE *out, const char *w
         (void)fprintf(out, "%d", SCHEMA_NUMBER);
     else if (is_word(word, len, "slice_of_row"))
         sql_put_slice_in_full(out, table, expansion->options->slices);
+    else if (is_word(word, len, "lock_column"))
+        put_lock_column(out, table, mark);
     else if (is_word(word, len, "unsent"))
         put_unsent(out, table, marked);
     else if (is_word(word, len, "key_room") && mark)

@@ -93,12 +93,25 @@ static char *expression(const struct table *table, int slices)
     return writer_end(&writer);
 }
 
+/* *is: whether an index is on the expression of a row's slice. */
+static int is_expression(const char *shown, const struct table *table, struct session *session,
+                         const char *wanted, bool *is, struct error *error)
+{
+    if (table->columns[COLUMN_KEY].expression != NULL)
+        return filter_is_same(table, session, shown, wanted, is, error);
+    *is = sql_expression_equal(shown, wanted);
+    return 0;
+}
+
 /* Whether claims can use the index: 1, 0, or -1 when the database could not be asked. */
 static int serves(const struct table *table, struct session *session, const PGresult *result,
                   int row, const char *wanted, struct error *error)
 {
-    bool is = PQgetvalue(result, row, INDEX_SERVES)[0] == 't' &&
-              sql_expression_equal(PQgetvalue(result, row, INDEX_EXPRESSION), wanted);
+    const char *shown = PQgetvalue(result, row, INDEX_EXPRESSION);
+    bool is = PQgetvalue(result, row, INDEX_SERVES)[0] == 't';
+
+    if (is && is_expression(shown, table, session, wanted, &is, error) < 0)
+        return -1;
 
     if (is && table->where != NULL &&
         filter_is_predicate(table, session, PQgetvalue(result, row, INDEX_PREDICATE), &is, error) <
@@ -135,19 +148,22 @@ int slices_describe(struct table *table, struct session *session,
     return table->has_claim_index ? 0 : choose_name(table, session, options, error);
 }
 
-/* Whether the expression is that of a row's slice, for any number of slices. */
-static bool is_over_slices(const char *shown, const struct table *table)
+/* *is: the same for any number of slices. */
+static int is_over_slices(const char *shown, const struct table *table, struct session *session,
+                          bool *is, struct error *error)
 {
     const char *number = strrchr(shown, '%');
     char *wanted;
-    bool is;
+    int status;
 
+    *is = false;
     if (number == NULL)
-        return false;
+        return 0;
     wanted = expression(table, (int)strtol(number + 1, NULL, 10));
-    is = wanted != NULL && sql_expression_equal(shown, wanted);
+    status = wanted != NULL ? is_expression(shown, table, session, wanted, is, error)
+                            : error_no_memory(error);
     free(wanted);
-    return is;
+    return status;
 }
 
 int slices_put_drops(FILE *out, enum slices_drop which, const struct table *table,
@@ -160,7 +176,7 @@ int slices_put_drops(FILE *out, enum slices_drop which, const struct table *tabl
     int status;
 
     /* With a refused condition or a missing column it is unknown which index claims would use. */
-    if (table->where_problem[0] != '\0' || !table_has_needed(table, options))
+    if (table->sql_problem[0] != '\0' || !table_has_needed(table, options))
         return 0;
     result = find_indexes(table, session, options, error);
     wanted = expression(table, options->slices);
@@ -171,11 +187,12 @@ int slices_put_drops(FILE *out, enum slices_drop which, const struct table *tabl
     for (int row = 0; row < rows && status == 0; row++) {
         bool in_the_way = PQgetvalue(result, row, INDEX_HAS_NAME)[0] == 't';
         int is_used = serves(table, session, result, row, wanted, error);
+        bool is = false;
 
-        if (is_used < 0)
+        if (is_used < 0 || is_over_slices(PQgetvalue(result, row, INDEX_EXPRESSION), table, session,
+                                          &is, error) < 0)
             status = -1;
-        if (is_used == 0 && in_the_way == (which == SLICES_IN_THE_WAY) &&
-            is_over_slices(PQgetvalue(result, row, INDEX_EXPRESSION), table))
+        else if (is_used == 0 && is && in_the_way == (which == SLICES_IN_THE_WAY))
             (void)fprintf(out, "DROP INDEX CONCURRENTLY %s;\n",
                           PQgetvalue(result, row, INDEX_NAME));
     }
@@ -258,7 +275,7 @@ static void inspect_index(const struct table *table, const struct outbox_options
 
     /* If a column is missing, another problem is reported, and the index would be another one. */
     if (table->has_claim_index || !table_has_needed(table, options) ||
-        table->where_problem[0] != '\0')
+        table->sql_problem[0] != '\0')
         return;
     finding = findings_add(findings, FINDING_ERROR,
                            "table %s has no index over its unsent rows%s by slice and %s: each"

@@ -8,7 +8,7 @@
 
 static const char *name_of(const struct table *table, enum column column, bool parked)
 {
-    return parked ? column_name(column) : table->columns[column].quoted;
+    return parked ? column_name(column) : column_sql(&table->columns[column]);
 }
 
 /* The hash of a key decides which slice row a lane must lock before it claims the key's rows.

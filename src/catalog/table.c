@@ -19,6 +19,16 @@ bool table_has(const struct table *table, enum column column)
     return table->columns[column].type[0] != '\0';
 }
 
+const char *column_sql(const struct table_column *column)
+{
+    return column->expression != NULL ? column->expression : column->quoted;
+}
+
+bool table_is_marked_by_time(const struct table *table)
+{
+    return table->mark == NULL && table_has(table, COLUMN_SENT_AT);
+}
+
 bool column_is_integer(const struct table_column *column)
 {
     return strcmp(column->type, "bigint") == 0 || strcmp(column->type, "integer") == 0 ||
@@ -33,10 +43,11 @@ bool table_has_integer_ids(const struct table *table)
 /* A configured column is required; an optional column that only the preset names may be missing. */
 bool table_needs(const struct outbox_options *options, enum column column)
 {
-    if (column == COLUMN_SENT_AT)
+    if (column == COLUMN_SENT_AT && options->mark == NULL)
         return options->on_sent == ON_SENT_MARK;
-    return options->columns[column] != NULL || column == COLUMN_ID || column == COLUMN_EVENT_ID ||
-           column == COLUMN_TOPIC || column == COLUMN_PAYLOAD;
+    return (options->columns[column] != NULL && options->columns[column][0] != '\0') ||
+           column == COLUMN_ID || column == COLUMN_EVENT_ID || column == COLUMN_TOPIC ||
+           column == COLUMN_PAYLOAD;
 }
 
 bool table_has_needed(const struct table *table, const struct outbox_options *options)

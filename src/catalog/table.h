@@ -9,12 +9,14 @@
  * the names here, once; no other code puts an unquoted name into SQL.
  */
 
+#define ALL_COLUMNS_BYTES_MAX 8192
 #define QUOTED_BYTES_MAX 136 /* two quotes, 63 bytes that may all be doubled, and a NUL */
 
 struct table_column {
-    char name[OUTBOX_NAME_BYTES]; /* as the catalog has it; "": the preset has none */
-    char quoted[QUOTED_BYTES_MAX];
-    char type[128]; /* format_type(); "" when the table has no such column */
+    char name[OUTBOX_NAME_BYTES];  /* as the catalog has it; "": an expression, or none */
+    const char *expression;        /* as configured, in parentheses; NULL: it is a column */
+    char quoted[QUOTED_BYTES_MAX]; /* of an expression its beginning, for messages */
+    char type[128];                /* format_type(); "" when the table has no such column */
     char base[128]; /* the same, for a domain its base type, in whose format values are sent */
     bool unique;    /* there is a unique index on this column alone */
     bool not_null;
@@ -54,13 +56,21 @@ struct table {
     char kind;           /* pg_class.relkind */
     char persistence;    /* pg_class.relpersistence */
     bool row_security;
-    bool has_children;       /* partitions or inheriting tables */
-    char shape[128];         /* when it was described, by shape.sql */
-    bool has_triggers;       /* the application's triggers or rules run when a row is settled */
-    bool has_claim_index;    /* there is a valid index for claims in the configured order */
-    const char *where;       /* [outbox] where, as configured; NULL: none */
-    char where_problem[512]; /* why PostgreSQL refuses the condition; "": it does not */
+    bool has_children;     /* partitions or inheriting tables */
+    char shape[128];       /* when it was described, by shape.sql */
+    bool has_triggers;     /* the application's triggers or rules run when a row is settled */
+    bool has_claim_index;  /* there is a valid index for claims in the configured order */
+    const char *where;     /* [outbox] where, as configured; NULL: none */
+    const char *mark;      /* [outbox] mark; NULL: sent_at = clock_timestamp() */
+    char sql_problem[512]; /* why SQL of the configuration cannot be used; "": it can */
+    char key_columns[512]; /* of the key's expression: "a = DEFAULT, b = DEFAULT" */
+    char called[512];      /* the functions that this SQL calls and that are not PostgreSQL's own */
     struct table_column columns[COLUMN_COUNT];
+    struct table_column headers[OUTBOX_HEADERS_MAX]; /* the values of [outbox.headers] */
+    const struct outbox_header *header_names;        /* as configured */
+    int header_count;
+    bool is_computed; /* some value is an expression, or there are [outbox.headers] or due */
+    char all_columns[ALL_COLUMNS_BYTES_MAX]; /* all that the table has, quoted: "a, b, ..." */
 };
 
 void table_quote(const struct session *session, const char *name, char out[QUOTED_BYTES_MAX]);
@@ -73,6 +83,12 @@ void table_names(const struct table *table, const char *names[TABLE_NAMES]);
 int table_refuse_other(const char *quoted, struct error *error);
 
 bool table_has(const struct table *table, enum column column);
+
+/* The value in SQL, over a row of the table. */
+const char *column_sql(const struct table_column *column);
+
+/* Whether sent_at alone says which rows are sent. */
+bool table_is_marked_by_time(const struct table *table);
 
 bool column_is_integer(const struct table_column *column);
 

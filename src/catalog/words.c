@@ -70,11 +70,54 @@ enum column column_of(const char *name)
 
 static int put_column(FILE *out, const struct sql_call *call)
 {
-    return put_string(out, table_of(call->about)->columns[column_of(call->word)].quoted);
+    return put_string(out, column_sql(&table_of(call->about)->columns[column_of(call->word)]));
 }
 
-/* Columns under the names that the parked table has; those that the outbox lacks are NULL. */
-static int put_columns(FILE *out, const struct sql_call *call)
+/* {more_headers}: those of [outbox.headers], as names and values in turn; and {not_before}. */
+static int put_more_headers(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+
+    if (table->header_count == 0)
+        return put_string(out, "NULL::bytea[]");
+    for (int i = 0; i < table->header_count; i++) {
+        const struct table_column *header = &table->headers[i];
+        bool is_bytes = strcmp(header->base, "bytea") == 0;
+
+        (void)fprintf(out, "%sconvert_to(", i == 0 ? "ARRAY[" : ", ");
+        sql_put_literal(out, table->header_names[i].name);
+        (void)fprintf(out, ", 'UTF8'), %s%s%s", is_bytes ? "" : "convert_to((", column_sql(header),
+                      is_bytes ? "::bytea" : ")::text, 'UTF8')");
+    }
+    return put_string(out, "]");
+}
+
+static int put_not_before(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+
+    if (!table_has(table, COLUMN_DUE))
+        return put_string(out, "NULL::timestamptz");
+    return fprintf(out, "(%s)::timestamptz", column_sql(&table->columns[COLUMN_DUE])) < 0 ? -1 : 0;
+}
+
+/* {value:NAME}: NULL when the table has none. */
+static int put_value_of(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+    enum column column = column_of(call->argument);
+
+    return put_string(out, table_has(table, column) ? column_sql(&table->columns[column])
+                                                    : "NULL::text");
+}
+
+static int put_all_columns(FILE *out, const struct sql_call *call)
+{
+    return put_string(out, table_of(call->about)->all_columns);
+}
+
+/* The values under the names that the parked table has; those that the outbox lacks are NULL. */
+static int put_values(FILE *out, const struct sql_call *call)
 {
     const struct table *table = table_of(call->about);
 
@@ -82,12 +125,20 @@ static int put_columns(FILE *out, const struct sql_call *call)
         const char *comma = i > COLUMN_ID ? ", " : "";
 
         if (table_has(table, (enum column)i))
-            (void)fprintf(out, "%s%s AS %s", comma, table->columns[i].quoted,
+            (void)fprintf(out, "%s%s AS %s", comma, column_sql(&table->columns[i]),
                           column_name((enum column)i));
         else
             (void)fprintf(out, "%sNULL::text AS %s", comma, column_name((enum column)i));
     }
     return 0;
+}
+
+/* What a claim locks: the values themselves, or all columns if values are computed from them. */
+static int put_columns(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+
+    return table->is_computed ? put_string(out, table->all_columns) : put_values(out, call);
 }
 
 /* {moved_columns}: those that the outbox has; {noted_columns}: of these, what a note has; and their
@@ -106,7 +157,7 @@ static int put_parked_columns(FILE *out, const struct sql_call *call)
         if (names)
             (void)fprintf(out, "%s%s", comma, column_name((enum column)i));
         else
-            (void)fprintf(out, "%s%s AS %s", comma, table->columns[i].quoted,
+            (void)fprintf(out, "%s%s AS %s", comma, column_sql(&table->columns[i]),
                           column_name((enum column)i));
         comma = ", ";
     }
@@ -127,11 +178,47 @@ static int put_where(FILE *out, const struct sql_call *call)
     return where == NULL ? put_string(out, "true") : fprintf(out, "(%s)", where) < 0 ? -1 : 0;
 }
 
+static int put_mark(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+
+    if (table->mark != NULL)
+        return put_string(out, table->mark);
+    return fprintf(out, "%s = clock_timestamp()", table->columns[COLUMN_SENT_AT].quoted) < 0 ? -1
+                                                                                             : 0;
+}
+
+/* Assignments of the columns by which the relay finds a row and its order again. */
+static int put_kept(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+    const struct table_column *id = &table->columns[COLUMN_ID];
+    const struct table_column *key = &table->columns[COLUMN_KEY];
+
+    (void)fprintf(out, "%s = DEFAULT", id->quoted);
+    if (key->expression != NULL)
+        (void)fprintf(out, "%s%s", table->key_columns[0] != '\0' ? ", " : "", table->key_columns);
+    else if (table_has(table, COLUMN_KEY) && strcmp(key->quoted, id->quoted) != 0)
+        (void)fprintf(out, ", %s = DEFAULT", key->quoted);
+    return 0;
+}
+
+static const char *choose_is_marked(const void *about)
+{
+    return table_of(about)->mark != NULL ? "{where} IS NOT TRUE" : "{sent_at} IS NOT NULL";
+}
+
+/* With a mark of its own, `where` says what is unsent. */
+static const char *choose_where_of_sent(const void *about)
+{
+    return table_of(about)->mark != NULL ? "{where} IS NOT TRUE" : "{where}";
+}
+
 /* A marked row counts as sent even with on_sent = "delete". */
 static int put_unsent(FILE *out, const struct sql_call *call)
 {
     const struct table *table = table_of(call->about);
-    bool marked = table_has(table, COLUMN_SENT_AT);
+    bool marked = table_is_marked_by_time(table);
 
     if (marked)
         (void)fprintf(out, "%s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
@@ -208,6 +295,16 @@ static const struct sql_word words[] = {
     {"created_at", .put = put_column},
     {"sent_at", .put = put_column},
     {"columns", .put = put_columns},
+    {"values", .put = put_values},
+    {"value_of", .put = put_value_of},
+    {"all_columns", .put = put_all_columns},
+    {"more_headers", .put = put_more_headers},
+    {"not_before", .put = put_not_before},
+    {"mark", .put = put_mark},
+    {"kept", .put = put_kept},
+    {"is_marked", .choose = choose_is_marked},
+    {"where_of_sent", .choose = choose_where_of_sent},
+    {"reach", .text = statement_reach},
     {"moved_columns", .put = put_parked_columns},
     {"moved_names", .put = put_parked_columns},
     {"noted_columns", .put = put_parked_columns},
@@ -225,7 +322,8 @@ static const struct sql_word words[] = {
     {"is_head", .choose = choose_is_head},
     {"has_probe", .text = statement_has_probe},
     {"is_note", .text = "state IN ('" REFUSED_UNSENT "', '" REFUSED_SENT "')"},
-    {"is_tried", .text = "state IN ('retry', 'waiting', 'paused') AND sent_at IS NULL"},
+    {"is_tried",
+     .text = "state IN ('retry', 'scheduled', 'waiting', 'paused') AND sent_at IS NULL"},
     {"is_pause", .text = PAUSE_ROW_SQL},
     {"is_paused", .text = "waits_for LIKE '" PAUSED_PREFIX "%'"},
     {"pauses", .text = statement_pauses},

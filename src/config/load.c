@@ -224,6 +224,10 @@ void config_free(struct config *config)
 {
     for (size_t i = 0; i < PLAIN_SECTIONS; i++)
         value_free(plain_sections[i], config);
+    for (int i = 0; i < config->relay.outbox.header_count; i++) {
+        free(config->relay.outbox.headers[i].name);
+        free(config->relay.outbox.headers[i].value);
+    }
     for (int i = 0; i < config->relay.sink_count; i++)
         free_sink(&config->relay.sinks[i]);
     routes_free(&config->relay.routes);

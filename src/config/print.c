@@ -94,12 +94,22 @@ static void print_columns(FILE *out, const struct config *config)
     for (int i = 0; i < COLUMN_COUNT; i++) {
         const char *name = outbox_column(options, (enum column)i);
 
-        if (options->columns[i] != NULL)
+        if (options->columns[i] != NULL || i == COLUMN_DUE)
             continue;
         (void)fprintf(out, "# %s = ", column_name((enum column)i));
         if (name != NULL)
             print_quoted(out, name);
         (void)fprintf(out, "%s\n", name != NULL ? " (by the preset)" : "(none)");
+    }
+    (void)fputc('\n', out);
+    if (options->header_count == 0)
+        return;
+    (void)fprintf(out, "[%s]\n", section_title(SECTION_ROW_HEADERS));
+    for (int i = 0; i < options->header_count; i++) {
+        print_quoted(out, options->headers[i].name);
+        (void)fputs(" = ", out);
+        print_quoted(out, options->headers[i].value);
+        (void)fputc('\n', out);
     }
     (void)fputc('\n', out);
 }

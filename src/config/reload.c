@@ -96,6 +96,17 @@ static bool properties_differ(const struct sink_options *a, const struct sink_op
     return false;
 }
 
+static bool headers_differ(const struct outbox_options *a, const struct outbox_options *b)
+{
+    if (a->header_count != b->header_count)
+        return true;
+    for (int i = 0; i < a->header_count; i++)
+        if (strcmp(a->headers[i].name, b->headers[i].name) != 0 ||
+            strcmp(a->headers[i].value, b->headers[i].value) != 0)
+            return true;
+    return false;
+}
+
 static struct sink_options *find_sink(struct relay_options *relay, const char *name)
 {
     for (int i = 0; i < relay->sink_count; i++)
@@ -161,6 +172,8 @@ void config_reload(struct config *current, struct config *next,
 
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         compare_keys(&comparison, sections[i], section_title(sections[i]), current, next);
+    if (headers_differ(&current->relay.outbox, &next->relay.outbox))
+        tell(&comparison, "[outbox.headers]", "the old ones", "others");
     compare_sinks(&comparison, &current->relay, &next->relay);
     if (routes_differ(&current->relay, &next->relay))
         tell(&comparison, "[[route]]", "the old ones", "others");

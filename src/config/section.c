@@ -74,6 +74,28 @@ static void load_property(struct loader *loader, struct toml_node *node, struct 
     sink->properties[sink->property_count++] = property;
 }
 
+static void load_header(struct loader *loader, struct toml_node *node)
+{
+    struct outbox_options *outbox = &loader->config->relay.outbox;
+    struct outbox_header header = {0};
+    char shown[NAME_SHOWN_BYTES];
+    char found[SHOWN_BYTES + 32];
+
+    if (node->type == TOML_TABLE)
+        refuse_dotted(loader, node);
+    else if (outbox->header_count == OUTBOX_HEADERS_MAX)
+        report_refusal(loader->report, node, "more than %d headers", OUTBOX_HEADERS_MAX);
+    else if (node->type != TOML_STRING)
+        report_refusal(loader->report, node, "%s: expected a string, got %s",
+                       text_escape(shown, sizeof shown, node->key, strlen(node->key)),
+                       value_describe(found, sizeof found, node, true));
+    else if ((header.value = value_expand(node->key, node, loader->report)) != NULL &&
+             (header.name = strdup(node->key)) != NULL)
+        outbox->headers[outbox->header_count++] = header;
+    else
+        free(header.value);
+}
+
 static void refuse_key(const struct loader *loader, enum section section, struct toml_node *node,
                        const void *base)
 {
@@ -122,6 +144,8 @@ void load_section(struct loader *loader, enum section section, struct toml_node 
     for (int i = 0; i < node->count; i++) {
         if (section == SECTION_PROPERTIES)
             load_property(loader, &node->children[i], base);
+        else if (section == SECTION_ROW_HEADERS)
+            load_header(loader, &node->children[i]);
         else
             load_key(loader, section, &node->children[i], base);
     }

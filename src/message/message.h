@@ -16,8 +16,9 @@ enum verdict {
     VERDICT_PENDING, /* nothing is known: the row stays unsent, and no attempt is counted */
     VERDICT_SENT,    /* the broker acknowledged this very message */
     VERDICT_RETRY,   /* the message itself caused a temporary failure: an attempt is counted */
-    VERDICT_WAIT, /* it must wait (the destination is missing or forbidden, or memory is short): no
-                     attempt is counted */
+    VERDICT_WAIT,  /* it must wait (the destination is missing or forbidden, or memory is short): no
+                      attempt is counted */
+    VERDICT_EARLY, /* its time has not come: no attempt is counted */
     VERDICT_PAUSED,  /* an operator has paused its topic or key: no attempt is counted */
     VERDICT_REFUSED, /* PostgreSQL would refuse to settle the row: it is not published */
     VERDICT_REJECTED /* the message can never be sent as it is: the row becomes dead */
@@ -59,12 +60,14 @@ struct message {
                                 event_id */
     int attempts;            /* attempts counted so far */
     int64_t waited_ms;       /* time since the row was parked or refused; 0: it was neither */
+    int64_t due_ms;          /* until it may be sent ([outbox] due); 0: it may */
     int64_t note;            /* of a refused row: seq of its note in the parked table; 0: none */
     bool is_sent;            /* of a refused row: a broker has acknowledged it before */
     bool blocked;            /* an earlier row of its key is parked, so this one has to wait */
     bool unreadable;         /* PostgreSQL cannot read the row: only ctid and id are known */
-    /* From the row's headers column, where JSON's null is NULL. When a CloudEvent is made, they
-     * become its headers, and the payload may become the whole event (broker_wrap). */
+    /* From the row's headers column, where JSON's null is NULL, and from [outbox.headers]. When a
+     * CloudEvent is made, they become its headers, and the payload may become the whole event
+     * (broker_wrap). */
     struct header *headers;
     int header_count;
 

@@ -57,6 +57,10 @@ static void decide(struct message *message, const struct retry_options *options,
         message->attempts++;
         message->outcome = message->attempts >= options->max_attempts ? OUTCOME_DEAD : OUTCOME_PARK;
         break;
+    case VERDICT_EARLY:
+        message->retry_ms = message->due_ms;
+        message->outcome = OUTCOME_PARK;
+        return;
     case VERDICT_WAIT:
     case VERDICT_PAUSED:
         message->outcome = OUTCOME_PARK;

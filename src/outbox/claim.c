@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "catalog/filter.h"
+#include "catalog/values.h"
+#include "outbox/refused.h"
 #include "outbox/round.h"
 #include "outbox/row.h"
 #include "outbox/slices/away.h"
@@ -21,6 +23,7 @@
 
 #define UUID_OID 2950 /* pg_type.dat */
 #define CAREFUL_MS 5000
+#define UNJUDGED_MS 5000
 
 static inline struct text field(const PGresult *result, int row, int column)
 {
@@ -55,6 +58,8 @@ static void set_fields(const struct batch *batch, struct message *message, int r
         message->note = wire_int8(PQgetvalue(result, row, CLAIM_NOTE));
         message->is_sent = PQgetvalue(result, row, CLAIM_IS_SENT)[0] != 0;
     }
+    if (!PQgetisnull(result, row, CLAIM_DUE))
+        message->due_ms = wire_int8(PQgetvalue(result, row, CLAIM_DUE));
     message->blocked = !PQgetisnull(result, row, CLAIM_BLOCKED);
 }
 
@@ -102,6 +107,8 @@ static void convert_fields(const struct outbox *outbox, struct batch *batch,
         message->replayed_at = (struct text){text, len};
     }
     problem = row_headers(message, headers, batch);
+    if (problem == NULL)
+        problem = row_more_headers(message, field(result, row, CLAIM_MORE_HEADERS), batch);
     if (problem != NULL)
         batch_refuse(batch, message, problem == row_no_memory ? VERDICT_WAIT : VERDICT_REJECTED,
                      "%s", problem);
@@ -120,6 +127,8 @@ static void convert_fields(const struct outbox *outbox, struct batch *batch,
     }
     if (batch->parked && !PQgetisnull(result, row, CLAIM_REPLAYED))
         name_copy(batch, message);
+    if (message->due_ms > 0 && message->verdict == VERDICT_PENDING)
+        batch_refuse(batch, message, VERDICT_EARLY, "its time has not come");
 }
 
 /* The size of a claimed row. */
@@ -266,6 +275,26 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
     return 0;
 }
 
+/* With a mark that leaves its rows unsent each row would be published for ever. So the first row of
+ * a session is marked, and the mark rolled back, before anything is published. That a trigger or
+ * the row itself is at fault is found by settling it. */
+static int try_mark(struct outbox *outbox, struct batch *batch, struct error *error)
+{
+    struct message *first = &batch->messages[0];
+    int marked;
+
+    if (outbox->table.mark == NULL || outbox->mark_is_tried || batch->parked || batch->refused ||
+        batch->count == 0)
+        return 0;
+    marked = settling_try(outbox, batch, SETTLING_TRIAL, (struct rows){&first, 1}, error);
+    if (marked < 0)
+        return -1;
+    outbox->mark_is_tried = marked > 0;
+    if (marked > 0 || outbox->table.has_triggers || strstr(error->text, "settled 0") == NULL)
+        return 0;
+    return error_set(error, ERROR_FATAL, ERROR_DATABASE, "%s", values_idle_mark);
+}
+
 /* The time that the server worked does not count, nor does the wait for the WAL flush. */
 int64_t outbox_claim_slept_ms(const struct outbox *outbox)
 {
@@ -388,6 +417,17 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
     return claim_unreadable(outbox, batch, request, error);
 }
 
+bool outbox_judges_topics(const struct outbox *outbox)
+{
+    return clock_left_ms(outbox->unjudged_until_ms) <= 0;
+}
+
+static void stop_judging(struct outbox *outbox, const struct claim_request *request)
+{
+    if (request->away != 0 && outbox->table.columns[COLUMN_TOPIC].expression != NULL)
+        outbox->unjudged_until_ms = clock_now_ms() + UNJUDGED_MS;
+}
+
 static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
@@ -412,6 +452,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     case ROUND_READ:
         break;
     case ROUND_UNREADABLE:
+        stop_judging(outbox, request);
         return isolate(outbox, batch, request, error);
     case ROUND_CHANGED:
         return start_anew(outbox, batch);
@@ -423,7 +464,8 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
                           away_next_window(outbox->slices, request);
         return session_end_transaction(&outbox->session, true, error);
     }
-    if (take_rows(outbox, batch, request->payload_max, error) < 0) {
+    if (take_rows(outbox, batch, request->payload_max, error) < 0 ||
+        try_mark(outbox, batch, error) < 0) {
         batch_reset(batch);
         outbox_abandon(outbox);
         return -1;
@@ -438,6 +480,8 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
 {
     if (claim(outbox, batch, request, error) == 0)
         return 0;
+    if (error_is_sqlstate(error, "22") || error_is_sqlstate(error, "P0"))
+        stop_judging(outbox, request);
     filter_name_error(&outbox->table, error);
     return -1;
 }

@@ -9,6 +9,7 @@
 #include "catalog/columns.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
+#include "catalog/values.h"
 #include "pg/connect.h"
 
 #include <stdatomic.h>
@@ -104,6 +105,7 @@ static int describe(struct outbox *outbox, struct error *error)
 
     if (describe_table(&table, &outbox->session, outbox->options, error) < 0 ||
         filter_try_index(&table, &outbox->session, error) < 0 ||
+        values_try_index(&table, &outbox->session, outbox->options, error) < 0 ||
         describe_check_whole(&table, outbox->options, error) < 0 ||
         check_condition(&table, outbox, error) < 0 ||
         describe_check_usable(&table, &outbox->session, outbox->options, error) < 0 ||

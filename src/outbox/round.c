@@ -147,7 +147,7 @@ static int read_rows(struct round *round, PGresult *answer, struct error *error)
         return check_columns(answer,
                              request->refused  ? CLAIM_IS_SENT
                              : request->parked ? CLAIM_REPLAYED
-                                               : CLAIM_BLOCKED,
+                                               : CLAIM_DUE,
                              error);
     if (PQntuples(answer) > 0)
         add_first_row(round, answer);

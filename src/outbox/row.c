@@ -172,6 +172,44 @@ static const char *take_headers(struct message *message, json_t *object, struct 
     return NULL;
 }
 
+static void set_header(struct message *message, struct header header)
+{
+    int at = 0;
+
+    while (at < message->header_count &&
+           (message->headers[at].name.len != header.name.len ||
+            memcmp(message->headers[at].name.data, header.name.data, header.name.len) != 0))
+        at++;
+    message->headers[at] = header;
+    if (at == message->header_count)
+        message->header_count++;
+}
+
+const char *row_more_headers(struct message *message, struct text array, struct batch *batch)
+{
+    struct header header;
+    struct header *headers;
+    size_t at = 0;
+    int count = message->header_count;
+
+    while (wire_next_element(array, &at, &header.name))
+        count++;
+    if (count == message->header_count)
+        return NULL;
+    headers = batch_alloc(batch, (size_t)count * sizeof *headers);
+    if (headers == NULL)
+        return row_no_memory;
+    if (message->header_count > 0)
+        memcpy(headers, message->headers, (size_t)message->header_count * sizeof *headers);
+    message->headers = headers;
+    at = 0;
+    while (wire_next_element(array, &at, &header.name) &&
+           wire_next_element(array, &at, &header.value))
+        if (header.value.data != NULL)
+            set_header(message, header);
+    return NULL;
+}
+
 const char *row_headers(struct message *message, struct text json, struct batch *batch)
 {
     json_error_t error;

@@ -20,6 +20,12 @@ extern const char row_no_memory[];
  */
 const char *row_headers(struct message *message, struct text json, struct batch *batch);
 
+/*
+ * Adds the headers of a bytea[] with names and values in turn, in place of any of the same name. A
+ * NULL value makes no header. They point into the array. Returns NULL, or row_no_memory.
+ */
+const char *row_more_headers(struct message *message, struct text array, struct batch *batch);
+
 #define ROW_EPOCH_US INT64_C(946684800000000) /* 2000-01-01, from which PostgreSQL counts */
 #define ROW_TIME_BYTES 40
 

@@ -57,6 +57,31 @@ static int park_bare(struct outbox *outbox, const struct batch *batch, struct er
     return settling_end(outbox, false, error);
 }
 
+/* The values of a row that could not be computed for the claim cannot be computed for the parked
+ * table either. */
+static bool is_not_computable(const struct outbox *outbox, const struct batch *batch)
+{
+    return outbox->table.is_computed && batch->messages[0].unreadable && !batch->parked &&
+           failure_is_of_row(outbox->session.failure);
+}
+
+/* Parks such a row as a whole. Returns what settling_try() does. */
+static int park_raw(struct outbox *outbox, const struct batch *batch, bool as_json,
+                    struct error *error)
+{
+    const struct message *message = &batch->messages[0];
+    const char *reason = message->reason != NULL ? message->reason : "";
+    const char json = as_json;
+    const struct array params[3] = {{.bytes = (char *)message->row, .len = MESSAGE_ROW_BYTES},
+                                    {.bytes = (char *)reason, .len = strlen(reason)},
+                                    {.bytes = (char *)&json, .len = sizeof json}};
+
+    if (settling_begin(outbox, error) < 0 ||
+        session_queue(&outbox->session, "park_raw", 3, params, false, error) < 0)
+        return -1;
+    return settling_end(outbox, false, error);
+}
+
 /* Parks rows after a savepoint of their own, because a row that cannot be moved (a foreign key, a
  * lock, a column of another type) must not prevent the acknowledged rows from being settled.
  * Returns -1 when the session is closed. */
@@ -64,6 +89,9 @@ static int park(struct outbox *outbox, struct batch *batch, struct rows rows, st
 {
     int parked = settling_try(outbox, batch, SETTLING_PARK, rows, error);
 
+    for (int as_json = 1; as_json >= 0 && parked == 0 && is_not_computable(outbox, batch);
+         as_json--)
+        parked = park_raw(outbox, batch, as_json == 1, error);
     if (parked == 0 && outbox->session.failure == FAILURE_DAMAGED &&
         batch->messages[0].unreadable && !batch->parked && settling_begin(outbox, error) == 0)
         parked = park_bare(outbox, batch, error);

@@ -20,7 +20,8 @@ enum {
     KEYED = 16, /* rows of a key keep their order: order = "key", and the table has a key column */
     NOT_KEYED = 32,
     BOUNDED = 64, /* the ids are integers */
-    UNBOUNDED = 128
+    UNBOUNDED = 128,
+    COMPUTED = 256 /* some value is computed from a row */
 };
 
 /* The claims come once a level, as NAME_LEVEL. */
@@ -82,6 +83,7 @@ static const struct {
     {"sent_parked", .text = statement_delete_parked, .when = DELETING},
     {"park", .text = statement_park},
     {"park_parked", .text = statement_park_parked},
+    {"park_raw", .text = statement_park_raw, .when = COMPUTED},
     {"park_bare", .text = statement_park_bare},
     {"note", .text = statement_note},
     {"renote", .text = statement_renote},
@@ -196,6 +198,95 @@ static const char *choose_waited_columns(const void *about)
     return texts[((const struct lane_words *)about)->statement->kind];
 }
 
+/* ---- values that are computed from a row of the outbox */
+
+static bool is_computed(const void *about)
+{
+    const struct lane_words *words = about;
+
+    return words->statement->kind != CLAIM_PARKED && table_of(about)->is_computed;
+}
+
+static const char *choose_locked_values(const void *about)
+{
+    if (!table_of(about)->is_computed)
+        return "locked";
+    return is_computed(about) ? statement_computed_values : statement_computed_parked;
+}
+
+/* {anew:NAME}: the value of a parked row, computed anew if the row is kept as a whole. */
+static int put_anew(FILE *out, const struct sql_call *call)
+{
+    const char *name = call->argument;
+
+    if (!table_has(table_of(call->about), column_of(name)))
+        return fprintf(out, "locked.%s", name) < 0 ? -1 : 0;
+    return fprintf(out, "CASE WHEN raw IS NULL THEN locked.%s ELSE computed.%s END", name, name) < 0
+               ? -1
+               : 0;
+}
+
+static const char *choose_ordered_key(const void *about)
+{
+    return sql_keeps_order(table_of(about), options_of(about)) ? "{value_of:key}" : "NULL::text";
+}
+
+static const char *choose_key_name(const void *about)
+{
+    return sql_keeps_order(table_of(about), options_of(about)) ? ", key" : "";
+}
+
+static const char *choose_is_computed(const void *about)
+{
+    return ((const struct lane_words *)about)->statement->limit > 1 ? statement_is_computed
+                                                                    : "true";
+}
+
+static const char *choose_noted(const void *about)
+{
+    return ((const struct lane_words *)about)->statement->kind == CLAIM_REFUSED
+               ? ", relay_attempts, relay_noted_at, relay_noted, relay_is_sent"
+               : "";
+}
+
+static const char *choose_payload_is_null(const void *about)
+{
+    return is_computed(about) ? "relay_is_computed AND payload IS NULL" : "payload IS NULL";
+}
+
+static bool has_more(const void *about)
+{
+    return ((const struct lane_words *)about)->statement->kind == CLAIM_PARKED ||
+           is_computed(about);
+}
+
+static const char *choose_more_headers(const void *about)
+{
+    return has_more(about) ? "more_headers" : "NULL::bytea[]";
+}
+
+static const char *choose_not_before(const void *about)
+{
+    return has_more(about) ? "not_before" : "NULL::timestamptz";
+}
+
+static const char *choose_locked_id(const void *about)
+{
+    return is_computed(about) ? "{id}" : "id";
+}
+
+/* PostgreSQL could compute the keys of these rows: they are in the index of the claims. */
+static int put_locked_key_text(FILE *out, const struct sql_call *call)
+{
+    const struct table_column *key = &table_of(call->about)->columns[COLUMN_KEY];
+    bool is_bytes = strcmp(key->type, "bytea") == 0;
+
+    return fprintf(out, is_bytes ? "encode(%s, 'hex')" : "%s::text",
+                   is_computed(call->about) ? column_sql(key) : "key") < 0
+               ? -1
+               : 0;
+}
+
 static const char *choose_note_columns(const void *about)
 {
     return ((const struct lane_words *)about)->statement->kind == CLAIM_REFUSED
@@ -251,8 +342,9 @@ static const char *choose_payload(const void *about)
         return "NULL::text";
     if (is_sent_binary(table_of(about), COLUMN_PAYLOAD))
         return "payload";
-    return ((const struct lane_words *)about)->statement->limit > 1 ? statement_payload_text
-                                                                    : "payload::text";
+    return ((const struct lane_words *)about)->statement->limit > 1 && !is_computed(about)
+               ? statement_payload_text
+               : "payload::text";
 }
 
 static const char *choose_headers(const void *about)
@@ -298,6 +390,18 @@ static const struct sql_word words[] = {
     {"as_sent", .put = put_as_sent},
     {"payload_as_sent", .choose = choose_payload},
     {"headers_as_sent", .choose = choose_headers},
+    {"locked_values", .choose = choose_locked_values},
+    {"due_in_ms", .text = statement_due_in_ms},
+    {"anew", .put = put_anew},
+    {"ordered_key", .choose = choose_ordered_key},
+    {"key_name", .choose = choose_key_name},
+    {"locked_id", .choose = choose_locked_id},
+    {"locked_key_text", .put = put_locked_key_text},
+    {"is_computed", .choose = choose_is_computed},
+    {"noted", .choose = choose_noted},
+    {"payload_is_null", .choose = choose_payload_is_null},
+    {"more_headers_as_sent", .choose = choose_more_headers},
+    {"not_before_as_sent", .choose = choose_not_before},
     {"taken_bytes",
      .text = "coalesce(nullif(current_setting('outbox_relay.taken', true), '')::int8, 0)"},
     {"is_careful",
@@ -341,7 +445,8 @@ static unsigned properties(const struct table_words *about)
     return (by_slice ? BY_SLICE : UNORDERED) |
            (options->on_sent == ON_SENT_MARK ? MARKING : DELETING) |
            (sql_keeps_order(about->table, options) ? KEYED : NOT_KEYED) |
-           (table_has_integer_ids(about->table) ? BOUNDED : UNBOUNDED);
+           (table_has_integer_ids(about->table) ? BOUNDED : UNBOUNDED) |
+           (about->table->is_computed ? COMPUTED : 0);
 }
 
 /* `*at` counts the levels of each statement. */

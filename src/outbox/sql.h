@@ -30,14 +30,16 @@ enum claim_column {
     CLAIM_PAYLOAD, /* the column's bytes */
     CLAIM_HEADERS,
     CLAIM_CREATED_AT, /* timestamptz, binary: int8 microseconds since 2000-01-01 */
-    CLAIM_LENGTHS,  /* NULL: the row is complete; else int8 payload length (-1: NULL), int8 rest */
-    CLAIM_SLICE,    /* int4, binary; 0 without slices */
-    CLAIM_BLOCKED,  /* not NULL: a row of its key is parked */
-    CLAIM_ATTEMPTS, /* int4, binary; this column and the next two for parked and refused rows */
-    CLAIM_WAITED,   /* int8, binary: ms since the row was parked or refused */
-    CLAIM_REPLAYED, /* timestamptz, binary: when `replay` made this copy; NULL: not a copy */
-    CLAIM_NOTE,     /* int8, binary: seq of the note; this column and the next for refused rows */
-    CLAIM_IS_SENT   /* bool, binary: a broker has acknowledged the row already */
+    CLAIM_LENGTHS, /* NULL: the row is complete; else int8 payload length (-1: NULL), int8 rest */
+    CLAIM_SLICE,   /* int4, binary; 0 without slices */
+    CLAIM_BLOCKED, /* not NULL: a row of its key is parked */
+    CLAIM_MORE_HEADERS, /* bytea[], binary: names and values of [outbox.headers] in turn */
+    CLAIM_DUE,          /* int8, binary: ms until the row may be sent; NULL: at once */
+    CLAIM_ATTEMPTS,     /* int4, binary; this column and the next two for parked and refused rows */
+    CLAIM_WAITED,       /* int8, binary: ms since the row was parked or refused */
+    CLAIM_REPLAYED,     /* timestamptz, binary: when `replay` made this copy; NULL: not a copy */
+    CLAIM_NOTE,   /* int8, binary: seq of the note; this column and the next for refused rows */
+    CLAIM_IS_SENT /* bool, binary: a broker has acknowledged the row already */
 };
 
 /* The columns of "claimed". */

@@ -14,6 +14,7 @@ struct outbox {
     char name[48];
     struct session session;
     struct table table;
+    bool mark_is_tried;   /* [outbox] mark has left a row out of `where` */
     bool payload_is_json; /* the payload column is json or jsonb */
     struct sequence sequence;
     struct server server;
@@ -40,9 +41,10 @@ struct outbox {
         unsigned char row[MESSAGE_ROW_BYTES];
         int64_t note;
     } killer;
-    int64_t careful_until_ms; /* until then, all but the smallest payloads are claimed alone */
-    bool claims_carefully;    /* so does the current claim */
-    int64_t isolate_until_ms; /* the level does not fall before, to isolate an unreadable row */
+    int64_t careful_until_ms;  /* until then, all but the smallest payloads are claimed alone */
+    int64_t unjudged_until_ms; /* until then no topic is computed to see whether its sink is away */
+    bool claims_carefully;     /* so does the current claim */
+    int64_t isolate_until_ms;  /* the level does not fall before, to isolate an unreadable row */
 };
 
 /* After rows of a claim made trouble, the next claims of this kind ask for fewer, to isolate them.

@@ -27,6 +27,8 @@ int session_fail(const struct session *session, const PGresult *result, struct e
     const char *sqlstate = result != NULL ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
     const char *text = result != NULL ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
     const char *hint = result != NULL ? PQresultErrorField(result, PG_DIAG_MESSAGE_HINT) : NULL;
+    const char *position =
+        result != NULL ? PQresultErrorField(result, PG_DIAG_STATEMENT_POSITION) : NULL;
 
     if (text == NULL)
         text = session->conn != NULL ? PQerrorMessage(session->conn) : "connection closed";
@@ -35,6 +37,8 @@ int session_fail(const struct session *session, const PGresult *result, struct e
     (void)error_set(error, is_transient(sqlstate) ? ERROR_TRANSIENT : ERROR_PERMANENT,
                     ERROR_DATABASE, "database: %.700s (SQLSTATE %s)", text, sqlstate);
     (void)snprintf(error->sqlstate, sizeof error->sqlstate, "%s", sqlstate);
+    if (position != NULL)
+        error->position = (int)strtol(position, NULL, 10);
     if (hint != NULL)
         (void)error_hint(error, "%s", hint);
     return -1;
@@ -514,6 +518,11 @@ bool session_is_cut_off(const struct session *session)
     struct pollfd end = {.fd = PQsocket(session->conn), .events = POLLRDHUP};
 
     return poll(&end, 1, 0) > 0;
+}
+
+bool session_is_in_transaction(const struct session *session)
+{
+    return session->conn != NULL && PQtransactionStatus(session->conn) == PQTRANS_INTRANS;
 }
 
 bool session_has_failed_transaction(const struct session *session)

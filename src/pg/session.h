@@ -152,7 +152,8 @@ int session_server_version(const struct session *session); /* 150004: 15.4 */
 int session_socket(const struct session *session);
 /* Whether the server or the network has ended the connection, although input may be left. */
 bool session_is_cut_off(const struct session *session);
-/* Whether a transaction is open in which a statement has failed. */
+/* Whether a transaction is open; and one in which a statement has failed. */
+bool session_is_in_transaction(const struct session *session);
 bool session_has_failed_transaction(const struct session *session);
 
 /* A name as SQL has it, in quotes; free() it. NULL: no memory, or the text is not valid in the

@@ -34,6 +34,22 @@ int64_t wire_integer(struct text text)
     return (int64_t)(negative ? 0 - value : value);
 }
 
+bool wire_next_element(struct text array, size_t *at, struct text *element)
+{
+    size_t offset = *at > 0 ? *at : HEADER_BYTES;
+    int32_t len;
+
+    if (array.len < offset + sizeof len)
+        return false;
+    len = wire_int4(array.data + offset);
+    offset += sizeof len;
+    if (len > 0 && (size_t)len > array.len - offset)
+        return false;
+    *element = len < 0 ? (struct text){NULL, 0} : (struct text){array.data + offset, (size_t)len};
+    *at = offset + element->len;
+    return true;
+}
+
 /* POSIX lets free() release what PQfreemem() does. */
 char *wire_bytea(const char *text, size_t *len)
 {

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,11 @@ int64_t wire_int8(const char *wire);
 int64_t wire_integer(struct text text);
 /* The bytes of a bytea in text format; free() them. NULL: no memory. */
 char *wire_bytea(const char *text, size_t *len);
+
+/* Takes the next element of a bytea[] in binary format. `*at` is 0 before the first, and then the
+ * offset of the next. Of NULL data is NULL. Returns false after the last, and for an array that is
+ * no such one. */
+bool wire_next_element(struct text array, size_t *at, struct text *element);
 
 /* ---- parameters: arrays */
 

@@ -1,3 +1,3 @@
--- Part: the oldest unsent rows, as "oldest" with the outbox's columns.
+-- Part: the oldest unsent rows, under its name.
 -- $1 int8 how many.
-(SELECT * FROM {outbox} WHERE {claimable} AND {is_not_below_unsent} ORDER BY {id} LIMIT $1::int8) oldest
+(SELECT * FROM {outbox} WHERE {claimable} AND {is_not_below_unsent} ORDER BY {id} LIMIT $1::int8) {outbox_name}

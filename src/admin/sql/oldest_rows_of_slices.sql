@@ -1,4 +1,4 @@
--- Part: the oldest unsent rows of each slice, as "oldest" with the outbox's columns. With a range in place of an
+-- Part: the oldest unsent rows of each slice, under its name. With a range in place of an
 -- equation, only the claim's index has the rows in the order of slices and ids; the limit of each scan keeps the
 -- planner from joining them into one.
 -- $1 int8 how many of each slice.
@@ -8,4 +8,4 @@ LATERAL (
     FROM {outbox}
     WHERE {claimable} AND {is_from_slice} AND {slice_of_row} < relay_slice + 1
     ORDER BY {slice_of_row}, {id} LIMIT $1::int8
-) oldest
+) {outbox_name}

@@ -5,9 +5,11 @@ WITH purged AS (
     DELETE FROM {outbox}
     WHERE ctid = ANY (ARRAY(
         SELECT ctid
-        FROM (SELECT ctid, {sent_at} AS sent_at FROM {outbox} WHERE {where} ORDER BY {id} LIMIT {purge_rows}) oldest
+        FROM (
+            SELECT ctid, {sent_at} AS sent_at FROM {outbox} WHERE {where_of_sent} ORDER BY {id} LIMIT {purge_rows}
+        ) oldest
         WHERE sent_at < {cutoff}))
-      AND {sent_at} < {cutoff} AND {where}
+      AND {sent_at} < {cutoff} AND {where_of_sent}
     RETURNING 1
 )
 SELECT count(*) FROM purged

@@ -5,7 +5,7 @@ SELECT relay_row::text, relay_id::text
 FROM (
     SELECT ctid AS relay_row, {id} AS relay_id, {sent_at} AS relay_sent_at
     FROM {outbox}
-    WHERE ($2::text = '' OR {id} > nullif($2::text, '')::{id_type}) AND {where}
+    WHERE ($2::text = '' OR {id} > nullif($2::text, '')::{id_type}) AND {where_of_sent}
     ORDER BY {id} LIMIT {purge_rows}
 ) oldest
 WHERE relay_sent_at < {cutoff}

@@ -3,5 +3,5 @@
 -- $1 int8 the age in ms; $2 text the place ('': from the first row on).
 SELECT ctid::text, ctid::text
 FROM {outbox}
-WHERE ($2::text = '' OR ctid > nullif($2::text, '')::tid) AND {sent_at} < {cutoff} AND {where}
+WHERE ($2::text = '' OR ctid > nullif($2::text, '')::tid) AND {sent_at} < {cutoff} AND {where_of_sent}
 ORDER BY ctid LIMIT {purge_rows}

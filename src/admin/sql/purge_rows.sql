@@ -2,7 +2,7 @@
 -- $1 int8 the age in ms; $2 tid[] the rows.
 WITH purged AS (
     DELETE FROM {outbox}
-    WHERE ctid = ANY ($2::tid[]) AND {sent_at} < {cutoff} AND {where}
+    WHERE ctid = ANY ($2::tid[]) AND {sent_at} < {cutoff} AND {where_of_sent}
     RETURNING 1
 )
 SELECT count(*) FROM purged

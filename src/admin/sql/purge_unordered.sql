@@ -4,8 +4,8 @@
 WITH purged AS (
     DELETE FROM {outbox}
     WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM {outbox} WHERE {sent_at} < {cutoff} AND {where} LIMIT {purge_rows}))
-      AND {sent_at} < {cutoff} AND {where}
+        SELECT ctid FROM {outbox} WHERE {sent_at} < {cutoff} AND {where_of_sent} LIMIT {purge_rows}))
+      AND {sent_at} < {cutoff} AND {where_of_sent}
     RETURNING 1
 )
 SELECT count(*) FROM purged

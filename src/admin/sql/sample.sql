@@ -5,7 +5,7 @@ SELECT DISTINCT ON (topic) topic, key, type, id, event_id
 FROM (
     SELECT left(topic::text, 256) AS topic, left(key::text, 256) AS key, left(type::text, 256) AS type,
            left(id::text, 256) AS id, left(event_id::text, 256) AS event_id
-    FROM (SELECT {columns} FROM {oldest}) unsent
+    FROM (SELECT {values} FROM {oldest}) unsent
     UNION ALL
     (SELECT left(topic::text, 256), left(key::text, 256), left(type::text, 256), left(id::text, 256),
             left(event_id::text, 256)

@@ -1,2 +1,2 @@
--- Part: the unsent rows in any order, with the outbox's columns.
-(SELECT * FROM {outbox} WHERE {claimable} AND {is_not_below_unsent}) unsent
+-- Part: the unsent rows in any order, under its name.
+(SELECT * FROM {outbox} WHERE {claimable} AND {is_not_below_unsent}) {outbox_name}

@@ -3,6 +3,6 @@
 SELECT count(*)
 FROM (
     SELECT FROM {outbox}
-    WHERE {sent_at} < clock_timestamp() - $2::int8 * interval '1 millisecond' AND {where}
+    WHERE {sent_at} < clock_timestamp() - $2::int8 * interval '1 millisecond' AND {where_of_sent}
     LIMIT $1::int8
 ) counted

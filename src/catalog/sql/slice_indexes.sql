@@ -7,7 +7,7 @@ SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname),
        i.indisvalid AND m.amname = 'btree' AND i.indoption[0] = 0 AND i.indoption[1] = 0 AND a.attname = $1
        AND CASE WHEN i.indpred IS NULL THEN $4 = 'delete'
                 WHEN $5 = 'where' THEN true
-                ELSE pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NULL)', $2::text) END,
+                ELSE pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NULL)', coalesce($2::text, '')) END,
        c.relname = $3,
        pg_get_expr(i.indpred, i.indrelid)
 FROM pg_catalog.pg_index i

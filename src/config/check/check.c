@@ -79,10 +79,36 @@ static void check_url(const struct loader *loader)
         check_transport(loader, node);
 }
 
+static void check_value(const struct loader *loader, const struct toml_node *section,
+                        const char *name, const char *value)
+{
+    const char *problem = value != NULL ? outbox_value_problem(value) : NULL;
+    char shown_name[NAME_SHOWN_BYTES];
+    char shown[NAME_SHOWN_BYTES];
+
+    if (problem != NULL)
+        report_problem(loader->report, toml_find(section, name), "%s: \"%s\" %s",
+                       text_escape(shown_name, sizeof shown_name, name, strlen(name)),
+                       text_escape(shown, sizeof shown, value, strlen(value)), problem);
+}
+
+static void check_header(const struct loader *loader, struct toml_node *node,
+                         const struct outbox_header *header)
+{
+    char shown[NAME_SHOWN_BYTES];
+
+    check_value(loader, toml_find(toml_find(loader->root, "outbox"), "headers"), header->name,
+                header->value);
+    if (header->name[0] == '\0' || header->value[0] == '\0')
+        report_problem(loader->report, node, "\"%s\": a header needs a name and a value",
+                       text_escape(shown, sizeof shown, header->name, strlen(header->name)));
+}
+
 static void check_names(const struct loader *loader)
 {
     const struct outbox_options *outbox = &loader->config->relay.outbox;
     struct toml_node *columns = toml_find(toml_find(loader->root, "outbox"), "columns");
+    struct toml_node *headers = toml_find(toml_find(loader->root, "outbox"), "headers");
     char schema[OUTBOX_NAME_BYTES];
     char name[OUTBOX_NAME_BYTES];
     const char *problem = outbox_read_table(outbox->table, schema, name);
@@ -92,26 +118,54 @@ static void check_names(const struct loader *loader)
         report_problem(loader->report, locate(loader, "outbox", "table"), "table: \"%s\" %s",
                        text_escape(shown, sizeof shown, outbox->table, strlen(outbox->table)),
                        problem);
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        const char *column = outbox->columns[i];
-
-        problem = column != NULL ? outbox_read_column(column, name) : NULL;
-        if (problem != NULL)
-            report_problem(loader->report, toml_find(columns, column_name((enum column)i)),
-                           "%s: \"%s\" %s", column_name((enum column)i),
-                           text_escape(shown, sizeof shown, column, strlen(column)), problem);
-    }
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        check_value(loader, i == COLUMN_DUE ? toml_find(loader->root, "outbox") : columns,
+                    column_name((enum column)i), outbox->columns[i]);
+    for (int i = 0; i < outbox->header_count; i++)
+        check_header(loader, toml_find(headers, outbox->headers[i].name), &outbox->headers[i]);
 }
 
-/* The condition becomes part of SQL that is shown on one line. PostgreSQL checks its content. */
-static void check_where(const struct loader *loader)
+/* Rows are found by these again. */
+static void check_own_columns(const struct loader *loader)
 {
-    const char *where = loader->config->relay.outbox.where;
+    static const enum column own[] = {COLUMN_ID, COLUMN_SENT_AT};
+    const struct outbox_options *outbox = &loader->config->relay.outbox;
+    struct toml_node *columns = toml_find(toml_find(loader->root, "outbox"), "columns");
 
-    for (const char *at = where; at != NULL && *at != '\0'; at++)
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (outbox_is_expression(outbox->columns[own[i]]))
+            report_problem(loader->report, toml_find(columns, column_name(own[i])),
+                           "%s: must be a column, not an expression", column_name(own[i]));
+    for (int i = COLUMN_ID; i <= COLUMN_PAYLOAD; i++)
+        if (i != COLUMN_KEY && i != COLUMN_TYPE && outbox->columns[i] != NULL &&
+            outbox->columns[i][0] == '\0')
+            report_problem(loader->report, toml_find(columns, column_name((enum column)i)),
+                           "%s: must not be empty", column_name((enum column)i));
+}
+
+/* With a mark, `where` alone says what is unsent. */
+static void check_mark(const struct loader *loader)
+{
+    const struct outbox_options *outbox = &loader->config->relay.outbox;
+    struct toml_node *node = locate(loader, "outbox", "mark");
+
+    if (outbox->mark == NULL)
+        return;
+    if (outbox->on_sent != ON_SENT_MARK)
+        report_problem(loader->report, node, "mark: has no use with on_sent = \"delete\"");
+    if (outbox->where == NULL)
+        report_problem(loader->report, node,
+                       "mark: needs a `where` that is true for unsent rows, and no longer once a "
+                       "row is marked");
+}
+
+/* It becomes part of SQL that is shown on one line. PostgreSQL checks its content. */
+static void check_line(const struct loader *loader, const char *key, const char *sql)
+{
+    for (const char *at = sql; at != NULL && *at != '\0'; at++)
         if ((unsigned char)*at < ' ' || *at == 0x7f) {
-            report_problem(loader->report, locate(loader, "outbox", "where"),
-                           "where: must be one line without tabs");
+            report_problem(loader->report, locate(loader, "outbox", key),
+                           "%s: must be one line without tabs", key);
             return;
         }
 }
@@ -206,7 +260,10 @@ void check_config(const struct loader *loader)
 {
     check_url(loader);
     check_names(loader);
-    check_where(loader);
+    check_own_columns(loader);
+    check_mark(loader);
+    check_line(loader, "where", loader->config->relay.outbox.where);
+    check_line(loader, "mark", loader->config->relay.outbox.mark);
     check_durations(loader);
     check_listen(loader);
     check_cloudevents(loader);

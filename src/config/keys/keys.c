@@ -64,6 +64,13 @@ const struct key keys[] = {
      "must be immutable, because `init` makes it part of the index. All relays of a table must "
      "have "
      "the same condition."},
+    {SECTION_OUTBOX, "mark", KEY_STRING, IN_OUTBOX(mark), NULL, 1, WHERE_BYTES_MAX, NULL, 0,
+     "With on_sent = \"mark\": the SET list that marks a row as sent, such as \"status = 'SENT', "
+     "sent_on = now()\". Then `where` alone says which rows are unsent. Without this key sent_at "
+     "is set."},
+    {SECTION_OUTBOX, "due", KEY_STRING, IN_OUTBOX(columns[COLUMN_DUE]), NULL, 1, 0, NULL, 0,
+     "A column, or an expression in parentheses: a row is not sent before this time. With order = "
+     "\"key\" the later rows of its key wait with it."},
     {SECTION_OUTBOX, "time_zone", KEY_STRING, IN_OUTBOX(time_zone), NULL, 1, 63, NULL, 0,
      "The zone of a created_at or sent_at that is a `timestamp` without time zone, such as "
      "\"Asia/Tokyo\"; without this key it is UTC."},
@@ -73,23 +80,23 @@ const struct key keys[] = {
     {SECTION_OUTBOX, "preset", KEY_WORD, IN_OUTBOX(preset), "default", 0, 0, preset_words, 0,
      "The column names of the table: \"debezium\" has those of Debezium's outbox event router."},
 
-    {SECTION_COLUMNS, "id", KEY_STRING, IN_OUTBOX(columns[COLUMN_ID]), NULL, 1, 0, NULL, 0,
+    {SECTION_COLUMNS, "id", KEY_STRING, IN_OUTBOX(columns[COLUMN_ID]), NULL, 0, 0, NULL, 0,
      "The primary key."},
-    {SECTION_COLUMNS, "event_id", KEY_STRING, IN_OUTBOX(columns[COLUMN_EVENT_ID]), NULL, 1, 0, NULL,
+    {SECTION_COLUMNS, "event_id", KEY_STRING, IN_OUTBOX(columns[COLUMN_EVENT_ID]), NULL, 0, 0, NULL,
      0, "The id consumers deduplicate by."},
-    {SECTION_COLUMNS, "topic", KEY_STRING, IN_OUTBOX(columns[COLUMN_TOPIC]), NULL, 1, 0, NULL, 0,
+    {SECTION_COLUMNS, "topic", KEY_STRING, IN_OUTBOX(columns[COLUMN_TOPIC]), NULL, 0, 0, NULL, 0,
      "What the event is about; routes match on it."},
-    {SECTION_COLUMNS, "key", KEY_STRING, IN_OUTBOX(columns[COLUMN_KEY]), NULL, 1, 0, NULL, 0,
+    {SECTION_COLUMNS, "key", KEY_STRING, IN_OUTBOX(columns[COLUMN_KEY]), NULL, 0, 0, NULL, 0,
      "The key of order and partition."},
-    {SECTION_COLUMNS, "type", KEY_STRING, IN_OUTBOX(columns[COLUMN_TYPE]), NULL, 1, 0, NULL, 0,
+    {SECTION_COLUMNS, "type", KEY_STRING, IN_OUTBOX(columns[COLUMN_TYPE]), NULL, 0, 0, NULL, 0,
      "The header \"type\"."},
-    {SECTION_COLUMNS, "payload", KEY_STRING, IN_OUTBOX(columns[COLUMN_PAYLOAD]), NULL, 1, 0, NULL,
+    {SECTION_COLUMNS, "payload", KEY_STRING, IN_OUTBOX(columns[COLUMN_PAYLOAD]), NULL, 0, 0, NULL,
      0, "The message itself."},
-    {SECTION_COLUMNS, "headers", KEY_STRING, IN_OUTBOX(columns[COLUMN_HEADERS]), NULL, 1, 0, NULL,
+    {SECTION_COLUMNS, "headers", KEY_STRING, IN_OUTBOX(columns[COLUMN_HEADERS]), NULL, 0, 0, NULL,
      0, "A flat JSON object of headers."},
-    {SECTION_COLUMNS, "created_at", KEY_STRING, IN_OUTBOX(columns[COLUMN_CREATED_AT]), NULL, 1, 0,
+    {SECTION_COLUMNS, "created_at", KEY_STRING, IN_OUTBOX(columns[COLUMN_CREATED_AT]), NULL, 0, 0,
      NULL, 0, "When the event was inserted."},
-    {SECTION_COLUMNS, "sent_at", KEY_STRING, IN_OUTBOX(columns[COLUMN_SENT_AT]), NULL, 1, 0, NULL,
+    {SECTION_COLUMNS, "sent_at", KEY_STRING, IN_OUTBOX(columns[COLUMN_SENT_AT]), NULL, 0, 0, NULL,
      0,
      "NULL until the row is sent. With on_sent = \"delete\" it may be absent; a column that is NOT "
      "NULL or has a default is not the relay's and is ignored."},

@@ -65,7 +65,7 @@ static int put_sink_is_here(FILE *out, const struct sql_call *call)
 
     (void)fprintf(out, "(%s::int8 = 0 OR coalesce(%s::int8 >> (", away, away);
     status = put_sink(out, words->routes,
-                      parked ? "topic" : words->tables.table->columns[COLUMN_TOPIC].quoted);
+                      parked ? "topic" : column_sql(&words->tables.table->columns[COLUMN_TOPIC]));
     (void)fprintf(out, "), 0) & 1 = 0)");
     return status;
 }

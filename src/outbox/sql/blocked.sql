@@ -5,7 +5,7 @@
 CASE WHEN (SELECT EXISTS (SELECT FROM {parked} WHERE sent_at IS NULL AND key IS NOT NULL)) THEN
     nullif(coalesce({key_text:key} IN (
         SELECT key_text
-        FROM (SELECT DISTINCT {key_text:key} AS key_text FROM locked) keys
+        FROM (SELECT DISTINCT {locked_key_text} AS key_text FROM locked AS {outbox_name}) keys
         WHERE EXISTS (
             SELECT FROM {parked} parked
             WHERE parked.key IS NOT NULL

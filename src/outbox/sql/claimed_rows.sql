@@ -23,7 +23,9 @@ SELECT CASE WHEN age(relay_xmin) > (SELECT snapshot_age FROM wal) THEN relay_row
        created_at,
        CASE WHEN NOT whole THEN int8send(coalesce(octet_length(payload), -1)) || int8send(meta_len) END,
        relay_slice,
-       blocked{waited_columns}
+       blocked,
+       CASE WHEN whole THEN more_headers END,
+       {due_in_ms}{waited_columns}
 FROM (
     SELECT *, CASE
         WHEN payload IS NULL AND NOT payload_is_null THEN false
@@ -36,15 +38,16 @@ FROM (
         SELECT *, coalesce(octet_length(payload), 0) + meta_len AS row_len
         FROM (
             SELECT *, coalesce(octet_length(key), 0)::int8 + coalesce(octet_length(type), 0)
-                          + coalesce(octet_length(headers), 0) AS meta_len
+                          + coalesce(octet_length(headers), 0) + coalesce(pg_column_size(more_headers), 0) AS meta_len
             FROM (
                 SELECT relay_row, relay_xmin, {as_sent:id} AS id, {as_sent:event_id} AS event_id,
                        {as_sent:topic} AS topic, {as_sent:key} AS key, {as_sent:type} AS type,
                        {payload_as_sent} AS payload,
                        {headers_as_sent} AS headers,
-                       payload IS NULL AS payload_is_null, {as_sent:created_at} AS created_at, relay_slice,
-                       {blocked} AS blocked{waits}
-                FROM locked
+                       {payload_is_null} AS payload_is_null, {as_sent:created_at} AS created_at, relay_slice,
+                       {blocked} AS blocked, {more_headers_as_sent} AS more_headers,
+                       {not_before_as_sent} AS not_before{waits}
+                FROM {locked_values}
                 OFFSET 0
             ) texts
         ) measured

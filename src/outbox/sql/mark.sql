@@ -4,8 +4,8 @@
 -- transaction ends, and a Tid Scan cannot be planned badly.
 -- $1 tid[] rows; $2 int4 their number.
 WITH touched AS (
-    UPDATE {outbox} SET {sent_at} = clock_timestamp()
+    UPDATE {outbox} SET {mark}
     WHERE ctid = ANY ($1::tid[])
-    RETURNING {sent_at} IS NOT NULL AS settled
+    RETURNING {is_marked} AS settled
 )
 {count_settled} WHERE settled

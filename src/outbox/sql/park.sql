@@ -4,12 +4,13 @@
 WITH given AS (
     {given}
 ), gone AS (
-    DELETE FROM {outbox} o
-    WHERE o.ctid = ANY ($1::tid[])
-    RETURNING {moved_columns}, o.ctid AS relay_row
+    DELETE FROM {outbox}
+    WHERE ctid = ANY ($1::tid[])
+    RETURNING {moved_columns}, {more_headers} AS more_headers, {not_before} AS not_before, ctid AS relay_row
 ), touched AS (
-    INSERT INTO {parked} ({moved_names}, error, attempts, waits_for, state, due)
-    SELECT {moved_names}, g.error, g.attempts, g.waits_for, g.state,
+    INSERT INTO {parked} ({moved_names}, more_headers, not_before, error, attempts, waits_for, state, due)
+    SELECT {moved_names}, more_headers, not_before, g.error, g.attempts, g.waits_for,
+           CASE WHEN g.state = 'retry' AND not_before > clock_timestamp() THEN 'scheduled' ELSE g.state END,
            CASE WHEN g.waits_for IS NULL OR NOT {has_probe:g.waits_for} THEN g.due END
     FROM gone JOIN given g USING (relay_row)
     ORDER BY g.place

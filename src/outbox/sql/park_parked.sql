@@ -5,8 +5,9 @@
 WITH given AS (
     {given}
 ), touched AS (
-    UPDATE {parked} o SET error = g.error, attempts = g.attempts, state = g.state, due = g.due,
-                       waits_for = g.waits_for
+    UPDATE {parked} o SET error = g.error, attempts = g.attempts, due = g.due, waits_for = g.waits_for,
+                       state = CASE WHEN g.state = 'retry' AND before.not_before > clock_timestamp() THEN 'scheduled'
+                                    ELSE g.state END
     FROM given g, {parked} before
     WHERE o.ctid = g.relay_row AND before.ctid = g.relay_row
       AND o.ctid = ANY ($1::tid[]) AND before.ctid = ANY ($1::tid[])

@@ -3,6 +3,39 @@
 
 #include <string.h>
 
+TEST(an_empty_value_is_none_and_parentheses_hold_an_expression)
+{
+    char empty[] = "";
+    struct outbox_options options = {.columns = {[COLUMN_HEADERS] = empty}};
+    char longest[2049];
+
+    assert_null(outbox_column(&options, COLUMN_HEADERS));
+    assert_null(outbox_value_problem(""));
+    assert_true(outbox_is_expression("(a || b)"));
+    assert_false(outbox_is_expression("a"));
+    assert_null(outbox_value_problem("(a || '\"')"));
+    assert_non_null(outbox_value_problem("(a || b"));
+    assert_non_null(outbox_value_problem("(a || b) c"));
+    assert_non_null(outbox_value_problem("(a ||\nb)"));
+    memset(longest, ')', sizeof longest);
+    longest[0] = '(';
+    longest[2048] = '\0';
+    assert_null(outbox_value_problem(longest));
+}
+
+/* With a mark of its own a table need not have sent_at; a column of that name is the application's.
+ */
+TEST(with_a_mark_sent_at_is_only_the_column_that_is_named)
+{
+    static char mark[] = "status = 'SENT'";
+    static char named[] = "sent_on";
+    struct outbox_options options = {.mark = mark};
+
+    assert_null(outbox_column(&options, COLUMN_SENT_AT));
+    options.columns[COLUMN_SENT_AT] = named;
+    assert_string_equal(outbox_column(&options, COLUMN_SENT_AT), "sent_on");
+}
+
 /* ---- names ---- */
 
 static const char *table_problem(const char *written)

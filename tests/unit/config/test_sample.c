@@ -40,6 +40,7 @@ static const char *find_part(enum section section)
     static const char *const marks[SECTION_COUNT] = {[SECTION_DATABASE] = "\n[database]",
                                                      [SECTION_OUTBOX] = "\n[outbox]",
                                                      [SECTION_COLUMNS] = "\n[outbox.columns]",
+                                                     [SECTION_ROW_HEADERS] = "\n# [outbox.headers]",
                                                      [SECTION_RELAY] = "\n[relay]",
                                                      [SECTION_RETRY] = "\n[retry]",
                                                      [SECTION_SINK] = "\n[sink.",

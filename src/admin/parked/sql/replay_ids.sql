@@ -4,7 +4,8 @@
 WITH wanted AS (
     SELECT DISTINCT word FROM unnest($1::text[]) AS w (word)
 ), hits AS MATERIALIZED (
-    SELECT {id} AS id, word FROM {outbox} JOIN wanted ON {id} = word::int8 WHERE {sent_at} IS NOT NULL AND {where}
+    SELECT {id} AS id, word FROM {outbox} JOIN wanted ON {id} = word::int8
+    WHERE {sent_at} IS NOT NULL AND {where_of_sent}
     UNION
     SELECT id, word FROM {parked} JOIN wanted ON id = word::int8 WHERE {is_parked_sent}
 ), missing AS (

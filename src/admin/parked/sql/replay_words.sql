@@ -5,10 +5,10 @@ WITH wanted AS (
     SELECT DISTINCT word FROM unnest($1::text[]) AS w (word)
 ), hits AS MATERIALIZED (
     SELECT {id} AS id, word FROM {outbox} JOIN wanted ON {id}::text = {word_as:id}
-    WHERE {sent_at} IS NOT NULL AND {where}
+    WHERE {sent_at} IS NOT NULL AND {where_of_sent}
     UNION
     SELECT {id} AS id, word FROM {outbox} JOIN wanted ON {event_id}::text = {word_as:event_id}
-    WHERE {sent_at} IS NOT NULL AND {where}
+    WHERE {sent_at} IS NOT NULL AND {where_of_sent}
     UNION
     SELECT id, word FROM {parked} JOIN wanted ON id::text = {word_as:id} WHERE {is_parked_sent}
     UNION

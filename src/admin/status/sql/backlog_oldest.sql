@@ -7,5 +7,5 @@ SELECT extract(epoch FROM clock_timestamp() - min(created)),
 FROM (
     SELECT id, {time_of:created_at} AS created,
            left(id::text, 64) || ' has ' || coalesce(left(created_at::text, 64), 'NULL') AS named
-    FROM (SELECT {columns} FROM {oldest}) unsent
+    FROM (SELECT {values} FROM {oldest}) unsent
 ) aged

@@ -1,0 +1,21 @@
+-- What "relay_value", a view of one configured expression, is: the number of its columns; the type of the first, its
+-- base type, whether its text depends on no setting, and the category of the type; whether it reads a system column;
+-- and the columns that it reads, other than the id, as assignments.
+-- $1 text the column of the ids.
+SELECT (SELECT count(*) FROM pg_catalog.pg_attribute WHERE attrelid = a.attrelid AND attnum > 0),
+       format_type(a.atttypid, a.atttypmod), {base_type}, p.provolatile = 'i', t.typcategory,
+       reads.*
+FROM pg_catalog.pg_attribute a
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+JOIN pg_catalog.pg_proc p ON p.oid = t.typoutput
+CROSS JOIN (
+    SELECT coalesce(bool_or(d.refobjsubid < 0), false),
+           string_agg(quote_ident(o.attname) || ' = DEFAULT', ', ') 
+               FILTER (WHERE d.refobjsubid > 0 AND o.attname <> $1)
+    FROM pg_catalog.pg_rewrite r
+    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::regclass AND d.objid = r.oid
+    JOIN pg_catalog.pg_attribute o ON o.attrelid = d.refobjid AND o.attnum = d.refobjsubid
+    WHERE r.ev_class = 'pg_temp.relay_value'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
+      AND d.refobjid = {oid_of:outbox}
+) reads
+WHERE a.attrelid = 'pg_temp.relay_value'::regclass AND a.attnum = 1

@@ -1,0 +1,415 @@
+#include "catalog/values.h"
+
+#include "catalog/columns.h"
+#include "catalog/filter.h"
+#include "catalog/words.h"
+#include "sql/statements.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VIEW "CREATE TEMPORARY VIEW relay_value (value) AS SELECT "
+#define NO_POSITION INT_MAX /* the source is not where PostgreSQL counts from */
+#define RULE                                                                                       \
+    "CREATE RULE relay_mark AS ON UPDATE TO pg_temp.relay_value DO INSTEAD UPDATE {outbox} SET "
+
+/* What the configuration calls it: "[outbox.columns] key", and the SQL itself. */
+struct source {
+    char title[128];
+    const char *sql;
+};
+
+static int put_source(FILE *out, const struct sql_call *call)
+{
+    return fputs(call->about, out) < 0 ? -1 : 0;
+}
+
+/* The expression or the list; and without its first and last byte, which are parentheses. */
+static int put_inside(FILE *out, const struct sql_call *call)
+{
+    const char *given = call->about;
+
+    return fprintf(out, "%.*s", (int)strlen(given) - 2, given + 1) < 0 ? -1 : 0;
+}
+
+static const struct sql_word words[] = {
+    {"source", .put = put_source},
+    {"source_inside", .put = put_inside},
+    {.name = NULL},
+};
+
+/* NULL: no memory. free() it. */
+static char *render(const struct table *table, const char *statement, const char *given)
+{
+    const struct table_words about = {.table = table};
+    const struct sql_words more = table_words(&about);
+    const struct sql_words list = {.list = words, .about = given, .more = &more};
+
+    return sql_render(statement, &list);
+}
+
+/* NULL with *error set. PQclear() it. */
+static PGresult *query(const struct table *table, struct session *session, const char *statement,
+                       const char *given, struct error *error)
+{
+    char *sql = render(table, statement, given);
+    PGresult *result = NULL;
+
+    if (sql != NULL)
+        result = session_query(session, sql, 0, NULL, error);
+    else
+        (void)error_no_memory(error);
+    free(sql);
+    return result;
+}
+
+static int run_given(const struct table *table, struct session *session, const char *statement,
+                     const char *given, struct error *error)
+{
+    PGresult *result = query(table, session, statement, given, error);
+
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
+/* The source is of no use. Returns 1. */
+static int refuse(struct table *table, const struct source *source, const char *why)
+{
+    (void)snprintf(table->sql_problem, sizeof table->sql_problem, "%s: %.150s %.220s",
+                   source->title, source->sql, why);
+    return 1;
+}
+
+/* Returns 1 when PostgreSQL refuses the source, and -1 for any other failure. `ahead` bytes of the
+ * statement came before the source. */
+static int take_failure(struct table *table, const struct source *source, int ahead,
+                        struct error *error)
+{
+    const char *text;
+    char at[48] = "";
+
+    if (error_is_sqlstate(error, "42501") && strstr(error->text, "temporary") != NULL)
+        return error_hint(error, "GRANT TEMPORARY ON DATABASE ... TO the relay's role: it makes a"
+                                 " view of each expression, to see its type and its functions");
+    if (!filter_is_fault(error, &text))
+        return -1;
+    if (error->position > ahead)
+        (void)snprintf(at, sizeof at, " at character %d", error->position - ahead);
+    (void)snprintf(table->sql_problem, sizeof table->sql_problem,
+                   "%s: PostgreSQL refuses %.150s%s: %.180s", source->title, source->sql, at, text);
+    return 1;
+}
+
+/* ---- expressions */
+
+/* Parsed with and without its outer parentheses, a text that begins and ends with a parenthesis is
+ * one value. Nothing of it is run. */
+static int parse(struct table *table, struct session *session, const struct source *source,
+                 struct error *error)
+{
+    static const char from[] = "\nFROM {outbox}";
+    char statement[sizeof VIEW + sizeof "{source_inside}" + sizeof from];
+
+    (void)snprintf(statement, sizeof statement, VIEW "{source}%s", from);
+    if (run_given(table, session, statement, source->sql, error) < 0 ||
+        run_given(table, session, "DROP VIEW pg_temp.relay_value", "", error) < 0)
+        return take_failure(table, source, (int)sizeof VIEW - 1, error);
+    (void)snprintf(statement, sizeof statement, VIEW "{source_inside}%s", from);
+    if (run_given(table, session, statement, source->sql, error) < 0)
+        return take_failure(table, source, (int)sizeof VIEW - 2, error);
+    return 0;
+}
+
+static int take_type(struct table *table, struct session *session, const struct source *source,
+                     struct table_column *column, struct error *error)
+{
+    const char *params[1] = {table->columns[COLUMN_ID].name};
+    PGresult *result = table_query(table, session, statement_value_type, 1, params, error);
+    bool is_one;
+    bool is_of_system;
+
+    if (result == NULL)
+        return -1;
+    is_one = strcmp(PQgetvalue(result, 0, 0), "1") == 0;
+    (void)snprintf(column->type, sizeof column->type, "%s", PQgetvalue(result, 0, 1));
+    (void)snprintf(column->base, sizeof column->base, "%s", PQgetvalue(result, 0, 2));
+    column->immutable = PQgetvalue(result, 0, 3)[0] == 't';
+    column->category = PQgetvalue(result, 0, 4)[0];
+    is_of_system = PQgetvalue(result, 0, 5)[0] == 't';
+    if (column == &table->columns[COLUMN_KEY])
+        (void)snprintf(table->key_columns, sizeof table->key_columns, "%s",
+                       PQgetvalue(result, 0, 6));
+    PQclear(result);
+    if (!is_one)
+        return refuse(table, source, "is more than one value");
+    return is_of_system ? refuse(table, source, "reads a system column") : 0;
+}
+
+/* Whoever owns a function that the relay calls has the relay's rights. */
+static int check_functions(struct table *table, struct session *session,
+                           const struct source *source, struct error *error)
+{
+    PGresult *result = table_query(table, session, statement_value_functions, 0, NULL, error);
+    size_t len = strlen(table->called);
+    char why[220];
+    int status = 0;
+
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result) && len < sizeof table->called; row++)
+        len += (size_t)snprintf(table->called + len, sizeof table->called - len,
+                                "%s%s calls %s of role \"%s\"", len > 0 ? "; " : "", source->title,
+                                PQgetvalue(result, row, 0), PQgetvalue(result, row, 1));
+    if (PQntuples(result) > 0 && PQgetvalue(result, 0, 2)[0] != 't') {
+        (void)snprintf(why, sizeof why,
+                       "calls %.64s, whose owner \"%.40s\" is neither the owner of the outbox, nor"
+                       " this role, nor a superuser",
+                       PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1));
+        status = refuse(table, source, why);
+    }
+    PQclear(result);
+    return status;
+}
+
+/* Whether PostgreSQL drops the unused value of the subquery, which it does unless the value is a
+ * set, an aggregate or volatile. */
+static int check_steady(struct table *table, struct session *session, const struct source *source,
+                        struct error *error)
+{
+    PGresult *with =
+        query(table, session,
+              "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT 1 FROM (SELECT {source}"
+              " AS value FROM {outbox}) dropped",
+              source->sql, error);
+    PGresult *without = with != NULL
+                            ? query(table, session,
+                                    "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT 1 FROM"
+                                    " {outbox}",
+                                    "", error)
+                            : NULL;
+    bool is_same =
+        without != NULL && strcmp(PQgetvalue(with, 0, 0), PQgetvalue(without, 0, 0)) == 0;
+
+    PQclear(with);
+    if (without == NULL)
+        return take_failure(table, source, NO_POSITION, error);
+    PQclear(without);
+    return is_same ? 0
+                   : refuse(table, source,
+                            "calls a volatile function, such as random(), nextval() or"
+                            " clock_timestamp(): it must have the same value each time");
+}
+
+/* A condition takes no set, aggregate or window function. */
+static int check_plain(struct table *table, struct session *session, const struct source *source,
+                       struct error *error)
+{
+    PGresult *plan =
+        query(table, session, "EXPLAIN (FORMAT JSON) SELECT FROM {outbox} WHERE ({source}) IS NULL",
+              source->sql, error);
+    bool has_subquery;
+
+    if (plan == NULL)
+        return take_failure(table, source, NO_POSITION, error);
+    has_subquery = strstr(PQgetvalue(plan, 0, 0), "\"Subplan Name\"") != NULL;
+    PQclear(plan);
+    return has_subquery ? refuse(table, source, "has a subquery") : 0;
+}
+
+static int describe_expression(struct table *table, struct session *session,
+                               const struct source *source, struct table_column *column,
+                               struct error *error)
+{
+    int status = parse(table, session, source, error);
+
+    if (status == 0)
+        status = take_type(table, session, source, column, error);
+    if (status == 0)
+        status = check_functions(table, session, source, error);
+    if (status == 0)
+        status = check_plain(table, session, source, error);
+    if (status == 0)
+        status = check_steady(table, session, source, error);
+    return status;
+}
+
+/* ---- the mark */
+
+/* The assignments behind it show that the list is nothing but a list, and that it leaves the id and
+ * the key alone. */
+static int describe_mark(struct table *table, struct session *session, const struct source *source,
+                         struct error *error)
+{
+    int status;
+
+    if (run_given(table, session, VIEW "1", "", error) < 0 ||
+        run_given(table, session, RULE "{source}\n, {kept} WHERE false", source->sql, error) < 0)
+        return take_failure(table, source, NO_POSITION, error);
+    status = check_functions(table, session, source, error);
+    if (status != 0)
+        return status;
+    if (run_given(table, session,
+                  "PREPARE relay_mark AS UPDATE {outbox} SET {source}\n, {kept} WHERE false",
+                  source->sql, error) < 0)
+        return strstr(error->text, "multiple assignments") != NULL
+                   ? refuse(table, source,
+                            "sets a column twice, or the id or the key, which must stay")
+                   : take_failure(table, source, NO_POSITION, error);
+    if (run_given(table, session, "DEALLOCATE relay_mark", "", error) < 0)
+        return -1;
+    if (run_given(table, session, "EXPLAIN UPDATE {outbox} SET {source} WHERE false", source->sql,
+                  error) < 0)
+        return take_failure(table, source, NO_POSITION, error);
+    return 0;
+}
+
+const char values_idle_mark[] =
+    "[outbox] mark: a row that it has marked is still within [outbox] where, and would be sent"
+    " again and again";
+
+int values_try_mark(const struct table *table, struct session *session, struct findings *findings,
+                    struct error *error)
+{
+    struct error ignored;
+    PGresult *result;
+
+    if (table->mark == NULL || table->sql_problem[0] != '\0')
+        return 0;
+    if (session_execute(session, "BEGIN", error) < 0)
+        return -1;
+    result = table_query(table, session, statement_try_mark, 0, NULL, error);
+    if (result != NULL && PQgetvalue(result, 0, 0)[0] == 'f')
+        (void)findings_add(findings, FINDING_ERROR, "%s", values_idle_mark);
+    else if (result == NULL && session->conn != NULL && error->kind == ERROR_PERMANENT)
+        (void)findings_add(findings, FINDING_ERROR, "[outbox] mark: %s", error->text);
+    else if (result == NULL)
+        return -1;
+    PQclear(result);
+    return session_execute(session, "ROLLBACK", &ignored);
+}
+
+/* ---- all of them */
+
+typedef int describe_source(struct table *table, struct session *session,
+                            const struct source *source, struct table_column *column,
+                            struct error *error);
+
+static int describe_as_mark(struct table *table, struct session *session,
+                            const struct source *source, struct table_column *column,
+                            struct error *error)
+{
+    (void)column;
+    return describe_mark(table, session, source, error);
+}
+
+/* The transaction ends all that was made in it. */
+static int in_transaction(describe_source *describe, struct table *table, struct session *session,
+                          const struct source *source, struct table_column *column,
+                          struct error *error)
+{
+    bool is_inner = session_is_in_transaction(session);
+    struct error ignored;
+    int status = session_execute(session, is_inner ? "SAVEPOINT relay_values" : "BEGIN", error);
+
+    if (status == 0)
+        status = describe(table, session, source, column, error);
+    if (session->conn != NULL &&
+        session_execute(session, is_inner ? "ROLLBACK TO SAVEPOINT relay_values" : "ROLLBACK",
+                        &ignored) < 0)
+        return -1;
+    return status < 0 ? -1 : 0;
+}
+
+int values_try_index(struct table *table, struct session *session,
+                     const struct outbox_options *options, struct error *error)
+{
+    const struct source source = {"[outbox.columns] key", table->columns[COLUMN_KEY].expression};
+    struct error ignored;
+    char *sql;
+    int status;
+
+    if (source.sql == NULL || options->order != ORDER_KEY || table->sql_problem[0] != '\0' ||
+        !table->exists || table->has_claim_index)
+        return 0;
+    sql = table_sql(table, statement_try_key_index);
+    if (sql == NULL)
+        return error_no_memory(error);
+    status = session_execute(session, sql, error);
+    free(sql);
+    if (status == 0)
+        return 0;
+    if (session->conn != NULL)
+        (void)session_execute(session, "ROLLBACK", &ignored);
+    return take_failure(table, &source, NO_POSITION, error) < 0 ? -1 : 0;
+}
+
+static void put_title(char title[128], const struct table *table, int i)
+{
+    if (i >= COLUMN_COUNT)
+        (void)snprintf(title, 128, "[outbox.headers] %.96s",
+                       table->header_names[i - COLUMN_COUNT].name);
+    else
+        (void)snprintf(title, 128, "%s%s", i == COLUMN_DUE ? "[outbox] " : "[outbox.columns] ",
+                       column_name((enum column)i));
+}
+
+/* The next expression after `*at`; NULL: there is none. */
+static struct table_column *next_expression(struct table *table, int *at, struct source *source)
+{
+    for (; *at < COLUMN_COUNT + table->header_count; ++*at) {
+        struct table_column *column =
+            *at < COLUMN_COUNT ? &table->columns[*at] : &table->headers[*at - COLUMN_COUNT];
+
+        if (column->expression == NULL)
+            continue;
+        put_title(source->title, table, (*at)++);
+        source->sql = column->expression;
+        return column;
+    }
+    return NULL;
+}
+
+int values_describe(struct table *table, struct session *session, struct error *error)
+{
+    struct source source;
+    struct table_column *column;
+    int at = 0;
+
+    while (table->sql_problem[0] == '\0' && (column = next_expression(table, &at, &source)) != NULL)
+        if (in_transaction(describe_expression, table, session, &source, column, error) < 0)
+            return -1;
+    if (table->sql_problem[0] != '\0' || table->mark == NULL)
+        return 0;
+    source = (struct source){.title = "[outbox] mark", .sql = table->mark};
+    return in_transaction(describe_as_mark, table, session, &source, NULL, error);
+}
+
+/* ---- for `check` */
+
+/* A number, a uuid and a boolean have one text; of others the expression says which. */
+static bool is_sendable(const struct table_column *header)
+{
+    return strchr("SENB", header->category) != NULL || strcmp(header->base, "uuid") == 0 ||
+           strcmp(header->base, "bytea") == 0;
+}
+
+void values_inspect_headers(const struct table *table, struct findings *findings)
+{
+    for (int i = 0; i < table->header_count; i++) {
+        const struct table_column *header = &table->headers[i];
+        const char *name = table->header_names[i].name;
+
+        if (header->type[0] == '\0')
+            (void)findings_add(findings, FINDING_ERROR,
+                               "column %s, the header \"%s\", is missing in %s", header->quoted,
+                               name, table->quoted);
+        else if (!is_sendable(header))
+            finding_fix(findings_add(findings, FINDING_ERROR,
+                                     "the value of header \"%s\" has type %s; it must be text or"
+                                     " bytea",
+                                     name, header->type),
+                        "write \"(%s::text)\" in [outbox.headers]", column_sql(header));
+    }
+}

@@ -1,0 +1,35 @@
+#ifndef CATALOG_VALUES_H
+#define CATALOG_VALUES_H
+
+#include "base/finding.h"
+#include "catalog/table.h"
+
+/*
+ * SQL of the configuration that computes with a row: the expressions of [outbox.columns],
+ * [outbox.headers] and [outbox] due, and the SET list of [outbox] mark.
+ *
+ * PostgreSQL itself parses and judges them. A view that is rolled back shows their types and the
+ * functions that they call, without running anything.
+ */
+
+/* Sets the types of the expressions and what they call, and sql_problem when one of them, or the
+ * mark, cannot be used. Returns 0, or -1 with *error set when the database could not be asked. */
+int values_describe(struct table *table, struct session *session, struct error *error);
+
+/* What is wrong with a mark that does not take a row out of `where`. */
+extern const char values_idle_mark[];
+
+/* Marks an unsent row, and rolls that back; adds an error when the row then still is within
+ * `where`. 0, or -1 with *error set. */
+int values_try_mark(const struct table *table, struct session *session, struct findings *findings,
+                    struct error *error);
+
+/* Lets PostgreSQL create an index on the key's expression, where order = "key" needs one, and sets
+ * sql_problem when that is refused. 0, or -1 with *error set. */
+int values_try_index(struct table *table, struct session *session,
+                     const struct outbox_options *options, struct error *error);
+
+/* Adds an error for each header whose column is missing, or whose type cannot be sent. */
+void values_inspect_headers(const struct table *table, struct findings *findings);
+
+#endif

@@ -1,0 +1,252 @@
+/*
+ * A table as an application has it, with a status instead of sent_at, and its topic inside a text
+ * of JSON: expressions make the message, a SET list marks the row, and each mistake of them is
+ * named.
+ */
+#include "integration/program.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+FIXTURE(set_up, fixture_close)
+
+#define TABLE                                                                                      \
+    "CREATE TABLE outbox (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"                    \
+    " id uuid NOT NULL DEFAULT gen_random_uuid(), kind text, details text, body jsonb,"            \
+    " status text NOT NULL DEFAULT 'NEW', sent_on timestamptz, available_at timestamptz)"
+
+#define OUTBOX                                                                                     \
+    "adopt = true\nwhere = \"status = 'NEW'\"\nmark = \"status = 'SENT', sent_on = now()\"\n"
+
+#define COLUMNS                                                                                    \
+    "[outbox.columns]\nid = \"seq\"\nevent_id = \"(kind || '-' || seq)\"\ntopic ="                 \
+    " \"(details::json->>'topic')\"\nkey = \"(lower(outbox.kind))\"\ntype = \"\"\npayload ="       \
+    " \"(to_jsonb(outbox) - 'id')\"\nheaders = \"\"\ncreated_at = \"\"\n"
+
+#define HEADERS                                                                                    \
+    "[outbox.headers]\n\"x-source\" = \"('shop')\"\n\"x-seq\" ="                                   \
+    " \"(convert_to(seq::text, 'UTF8'))\"\n\"x-kind\" = \"kind\"\n\"x-none\" = \"(NULL::text)\"\n"
+
+static void configure_with(struct fixture *fixture, const char *outbox, const char *columns)
+{
+    write_relay_toml(fixture, "[outbox]\n%s%s" STDOUT_SINK "\n", outbox, columns);
+}
+
+static void make_table(struct fixture *fixture)
+{
+    sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox,"
+                       " outbox_parked, outbox_slice, outbox_control");
+    sql(fixture->conn, TABLE);
+}
+
+/* The claim index of a table with rows is made by hand. */
+static void init(struct fixture *fixture)
+{
+    if (run_command(fixture, "init") == 5) {
+        execute_printed(fixture);
+        expect(fixture, run_command(fixture, "init"), 0);
+    }
+}
+
+static void drain(struct fixture *fixture, int status)
+{
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), status);
+    load_printed(fixture, fixture->process.out);
+}
+
+static void open_mode(struct fixture *fixture, const char *order)
+{
+    char outbox[512];
+
+    make_table(fixture);
+    sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS printed");
+    (void)snprintf(outbox, sizeof outbox, "order = \"%s\"\n" OUTBOX, order);
+    configure_with(fixture, outbox, COLUMNS HEADERS);
+    init(fixture);
+}
+
+TEST(a_message_is_made_by_expressions_and_its_row_is_marked_by_a_list)
+{
+    static const char *const orders[] = {"key", "none"};
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 2; i++) {
+        open_mode(fixture, orders[i]);
+        sql(fixture->conn,
+            "INSERT INTO outbox (kind, details, body) SELECT 'Order',"
+            " '{\"topic\": \"orders\"}', to_jsonb(n) FROM generate_series(1, 700) n");
+        drain(fixture, 0);
+        assert_int_equal(
+            sql_number(fixture->conn,
+                       "SELECT count(DISTINCT line->>'id') FROM printed WHERE line->>'topic' ="
+                       " 'orders' AND line->>'key' = 'order' AND line->>'id' = 'Order-' ||"
+                       " (line->'payload'->>'seq') AND line->'payload'->>'body' ="
+                       " line->'payload'->>'seq' AND line->'payload'->>'status' = 'NEW' AND NOT"
+                       " line->'payload' ?| '{id,relay_row}' AND line->'headers' ="
+                       " jsonb_build_object('x-source', 'shop', 'x-kind', 'Order', 'x-seq',"
+                       " line->'payload'->>'seq')"),
+            700);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status ="
+                                                   " 'SENT' AND sent_on IS NOT NULL"),
+                         700);
+        expect(fixture, run_command(fixture, "check"), 0);
+    }
+}
+
+/* Mended and retried, its values are computed anew. */
+TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other)
+{
+    static const char *const orders[] = {"key", "none"};
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 2; i++) {
+        open_mode(fixture, orders[i]);
+        sql(fixture->conn,
+            "INSERT INTO outbox (kind, details, body) SELECT 'k' || n, CASE WHEN n %% 50 = 7 THEN"
+            " '{broken' ELSE '{\"topic\": \"orders\"}' END, to_jsonb(n)"
+            " FROM generate_series(1, 500) n");
+        drain(fixture, 1);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 490);
+        assert_int_equal(
+            sql_number(fixture->conn,
+                       "SELECT count(*) FROM outbox_parked WHERE state = 'dead' AND error LIKE"
+                       " '%%invalid input syntax for type json%%' AND raw::json->>'details' ="
+                       " '{broken' AND raw::json->'body' IS NOT NULL"),
+            10);
+        sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{details}',"
+                           " to_jsonb('{\"topic\": \"late\"}'::text)) WHERE id > 60");
+        expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+        drain(fixture, 1);
+        assert_int_equal(sql_number(fixture->conn,
+                                    "SELECT count(*) FROM printed WHERE line->>'topic' = 'late' AND"
+                                    " line->'payload'->>'body' = line->'payload'->>'seq' AND"
+                                    " line->'headers'->>'x-seq' = line->'payload'->>'seq'"),
+                         8);
+        assert_int_equal(
+            sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"),
+            2);
+    }
+}
+
+TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
+{
+    struct fixture *fixture = *state;
+
+    make_table(fixture);
+    configure_with(fixture, OUTBOX "due = \"available_at\"\n", COLUMNS);
+    init(fixture);
+    sql(fixture->conn,
+        "INSERT INTO outbox (kind, details, available_at) SELECT 'k' || n %% 2,"
+        " '{\"topic\": \"t\"}', CASE n WHEN 3 THEN now() + interval '2 s' WHEN 4 THEN"
+        " '-infinity' WHEN 11 THEN 'infinity' END FROM generate_series(1, 11) n");
+    process_free(&fixture->process);
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 6, "SELECT count(*) FROM outbox WHERE status = 'SENT'");
+    assert_int_equal(
+        sql_number(fixture->conn,
+                   "SELECT count(*) FROM outbox_parked WHERE state = 'scheduled' AND"
+                   " id = 3 AND abs(extract(epoch FROM not_before - due)) < 1 AND attempts = 0"),
+        1);
+    wait_for_number(fixture->conn, 4, "SELECT count(*) FROM outbox_parked WHERE state = 'sent'");
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM outbox_parked WHERE state = 'scheduled' AND id = 11");
+    process_stop(&fixture->process, SIGTERM);
+    load_printed(fixture, fixture->process.out);
+    assert_string_equal(sql_text(fixture->conn,
+                                 "SELECT string_agg(line->'payload'->>'seq', ',' ORDER BY place)"
+                                 " FROM printed WHERE line->>'key' = 'k1'"),
+                        "1,3,5,7,9");
+}
+
+/* ---- mistakes ---- */
+
+static void refuse_each(struct fixture *fixture, const char *outbox, const char *const cases[][2],
+                        size_t count)
+{
+    char columns[1024];
+
+    make_table(fixture);
+    sql(fixture->conn, "CREATE SCHEMA IF NOT EXISTS theirs; SET client_min_messages = warning;"
+                       " DROP ROLE IF EXISTS stranger; CREATE ROLE stranger; CREATE OR REPLACE"
+                       " FUNCTION theirs.f(text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT"
+                       " $1'");
+    sql(fixture->conn, "ALTER FUNCTION theirs.f(text) OWNER TO stranger");
+    for (size_t i = 0; i < count; i++) {
+        bool is_of_outbox = cases[i][0][0] == '>';
+
+        (void)snprintf(columns, sizeof columns,
+                       "%s\n[outbox.columns]\nevent_id = \"id\"\npayload = \"body\"\n%s%s%s\n",
+                       is_of_outbox ? cases[i][0] + 1 : "",
+                       strncmp(cases[i][0], "id =", 4) == 0 ? "" : "id = \"seq\"\n",
+                       strncmp(cases[i][0], "topic =", 7) == 0 ? "" : "topic = \"kind\"\n",
+                       is_of_outbox ? "" : cases[i][0]);
+        configure_with(fixture, outbox, columns);
+        assert_true(run_command(fixture, "check") != 0);
+        if (strstr(fixture->process.out, cases[i][1]) == NULL &&
+            strstr(fixture->process.err, cases[i][1]) == NULL)
+            fail_msg("%s: \"%s\" is not said: %s%s", cases[i][0], cases[i][1], fixture->process.out,
+                     fixture->process.err);
+        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config),
+               fixture->process.status == 2 ? 2 : 3);
+        assert_string_equal(fixture->process.out, "");
+    }
+    sql(fixture->conn, "DROP SCHEMA theirs CASCADE; DROP ROLE stranger");
+}
+
+TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
+{
+    static const char *const cases[][2] = {
+        {"topic = \"(kind ||)\"", "syntax error at or near \")\""},
+        {"topic = \"(kin)\"", "column \"kin\" does not exist"},
+        {"topic = \"(kind), (details)\"", "[outbox.columns] topic"},
+        {"topic = \"(kind) FROM outbox; DROP TABLE outbox; SELECT (1)\"",
+         "cannot insert multiple commands"},
+        {"topic = \"(kind) -- )\"", "[outbox.columns] topic"},
+        {"topic = \"(seq)\"", "has type bigint; it must be text"},
+        {"topic = \"(generate_series(1, 2)::text)\"", "set-returning functions are not allowed"},
+        {"topic = \"(max(kind))\"", "aggregate functions are not allowed"},
+        {"topic = \"(first_value(kind) OVER ())\"", "window functions are not allowed"},
+        {"topic = \"((SELECT kind))\"", "has a subquery"},
+        {"topic = \"(kind || random())\"", "calls a volatile function"},
+        {"topic = \"(set_config('search_path', 'public', false))\"", "calls a volatile function"},
+        {"topic = \"(ctid::text)\"", "reads a system column"},
+        {"topic = \"(theirs.f(kind))\"", "whose owner \"stranger\" is neither"},
+        {"topic = \"(f(kind))\"", "function f(text) does not exist"},
+        {"key = \"(kind || now())\"", "IMMUTABLE"},
+        {"id = \"(seq)\"", "id: must be a column"},
+        {"topic = \"\"", "topic: must not be empty"},
+        {"topic = \"(kind\"", "does not end with one"},
+        {"[outbox.headers]\nh = \"(now())\"", "must be text or bytea"},
+        {"[outbox.headers]\nh = \"nothing\"", "is missing"},
+        {"[outbox.headers]\nh = \"\"", "needs a name and a value"},
+        {">due = \"kind\"", "it must be timestamptz or timestamp"},
+        {">mark = \"status = 'SENT' WHERE false\"", "[outbox] mark"},
+        {">mark = \"status = 'SENT' RETURNING 1\"", "[outbox] mark"},
+        {">mark = \"seq = 7\"", "sets a column twice, or the id or the key"},
+        {">mark = \"sent_on = now(), sent_on = now()\"",
+         "sets a column twice, or the id or the key"},
+        {">mark = \"status = theirs.f('SENT')\"", "whose owner \"stranger\" is neither"},
+        {">mark = \"status = 7, nothing = 1\"", "column \"nothing\" of relation"},
+    };
+
+    refuse_each(*state, "adopt = true\nwhere = \"status = 'NEW'\"\n", cases,
+                sizeof cases / sizeof *cases);
+}
+
+/* Each row would be published for ever. */
+TEST(a_mark_that_leaves_rows_unsent_is_found_before_anything_is_published)
+{
+    struct fixture *fixture = *state;
+
+    make_table(fixture);
+    sql(fixture->conn, "INSERT INTO outbox (kind, details) VALUES ('k', '{\"topic\": \"t\"}')");
+    configure_with(
+        fixture, "adopt = true\nwhere = \"status = 'NEW'\"\nmark = \"sent_on = now()\"\n", COLUMNS);
+    init(fixture);
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "[outbox] mark: a row that it has marked is still within");
+    expect(fixture, run(fixture, "run", "-c", fixture->config), 3);
+    assert_says(fixture->process.err, "[outbox] mark: a row that it has marked is still within");
+    assert_string_equal(fixture->process.out, "");
+}
