@@ -48,8 +48,15 @@ static enum exit_status check_database(const struct config *config, struct findi
     }
     if (admin_inspect(admin, findings, &error) < 0)
         findings_add_error(findings, &error);
-    if (!findings_have_error(findings) && admin_sample(admin, waiting, &error) < 0)
-        findings_add_error(findings, &error);
+    if (!findings_have_error(findings) && admin_sample(admin, waiting, &error) < 0) {
+        if (error_is_sqlstate(&error, "22") || error_is_sqlstate(&error, "P0"))
+            (void)findings_add(findings, FINDING_WARNING,
+                               "a waiting row cannot be read and will be dead, and the topics of"
+                               " waiting rows were not looked at: %s",
+                               error.text);
+        else
+            findings_add_error(findings, &error);
+    }
     admin_close(admin);
     return findings_have_error(findings) ? EXIT_DATABASE : EXIT_DONE;
 }

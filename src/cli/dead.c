@@ -138,6 +138,8 @@ static void print_whole(void *closure, const struct parked_value *values, int co
     for (int i = 0; i + 2 < count; i++) {
         struct text value = values[i].value;
 
+        if (value.data == NULL && strcmp(values[i].name, "raw") == 0)
+            continue; /* only a row whose values cannot be computed has it */
         if (value.data == NULL)
             value = text_of("(null)");
         (void)printf("%-*s%s\n", NAME_WIDTH, values[i].name,

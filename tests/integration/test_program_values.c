@@ -106,6 +106,8 @@ TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other
             "INSERT INTO outbox (kind, details, body) SELECT 'k' || n, CASE WHEN n %% 50 = 7 THEN"
             " '{broken' ELSE '{\"topic\": \"orders\"}' END, to_jsonb(n)"
             " FROM generate_series(1, 500) n");
+        expect(fixture, run_command(fixture, "check"), 0);
+        assert_says(fixture->process.out, "warning: a waiting row cannot be read and will be dead");
         drain(fixture, 1);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 490);
         assert_int_equal(
@@ -114,6 +116,8 @@ TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other
                        " '%%invalid input syntax for type json%%' AND raw::json->>'details' ="
                        " '{broken' AND raw::json->'body' IS NOT NULL"),
             10);
+        expect(fixture, run(fixture, "dead", "show", "7", "-c", fixture->config), 0);
+        assert_says(fixture->process.out, "\"details\":\"{broken\"");
         sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{details}',"
                            " to_jsonb('{\"topic\": \"late\"}'::text)) WHERE id > 60");
         expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);

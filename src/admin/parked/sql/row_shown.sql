@@ -11,5 +11,6 @@ to_char(parked_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS parked_at
 attempts,
 left({sure_text:error}, 4097) AS error,
 left({text:headers}, 4097) AS headers,
+left({text:raw}, 4097) AS raw,
 {payload_bytes} AS payload_bytes,
 {payload_start} AS payload

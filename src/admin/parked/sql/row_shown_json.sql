@@ -13,6 +13,7 @@ seq,
            parked_at,
            {value:created_at} AS created_at,
            {value:headers} AS headers,
+           {text:raw} AS raw,
            {payload_bytes} AS payload_bytes,
            {value:payload} AS payload
 ) r) AS json
