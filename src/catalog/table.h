@@ -62,7 +62,7 @@ struct table {
     bool has_claim_index;  /* there is a valid index for claims in the configured order */
     const char *where;     /* [outbox] where, as configured; NULL: none */
     const char *mark;      /* [outbox] mark; NULL: sent_at = clock_timestamp() */
-    char sql_problem[512]; /* why SQL of the configuration cannot be used; "": it can */
+    char sql_problem[640]; /* why SQL of the configuration cannot be used; "": it can */
     char key_columns[512]; /* of the key's expression: "a = DEFAULT, b = DEFAULT" */
     char called[512];      /* the functions that this SQL calls and that are not PostgreSQL's own */
     struct table_column columns[COLUMN_COUNT];
