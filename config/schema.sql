@@ -1,6 +1,6 @@
 -- The tables of outbox-relay. When outbox-relay creates the tables or prints this text, it replaces each word
 -- between @ signs by a quoted name, a column's type or other SQL. The printed text may be run with any search_path, so
--- every type, function and operator is schema-qualified; bigint and int are words of the grammar.
+-- every type, function and operator is schema-qualified; bigint, int and boolean are words of the grammar.
 
 --[outbox]
 CREATE TABLE @outbox@ (
@@ -68,6 +68,7 @@ CREATE TABLE @parked@ (
     more_headers pg_catalog.bytea[],               -- of [outbox.headers]: names and values in turn
     not_before pg_catalog.timestamptz,             -- by [outbox] due; NULL: no such time
     raw        pg_catalog.text,                    -- the whole row, when its values cannot be computed
+    in_outbox  boolean,                            -- by [outbox] park this is the copy of a row that is still there
     CONSTRAINT sent_at_is_of_sent CHECK ((state OPERATOR(pg_catalog.=) 'sent') OPERATOR(pg_catalog.=) (sent_at IS NOT NULL)),
     CONSTRAINT due_is_known CHECK (due IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['retry', 'scheduled', 'refused', 'unsettled'])),
     CONSTRAINT due_is_of_tried CHECK (due IS NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['behind', 'dead', 'sent'])),
@@ -81,6 +82,7 @@ CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
 CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
 CREATE INDEX ON @parked@ (seq) WHERE state OPERATOR(pg_catalog.=) 'dead';
 CREATE INDEX ON @parked@ (state, due) WHERE state OPERATOR(pg_catalog.=) ANY (ARRAY['refused', 'unsettled']);
+CREATE UNIQUE INDEX ON @parked@ (id) WHERE in_outbox IS TRUE;
 
 --[control]
 CREATE TABLE @control@ (

@@ -295,7 +295,9 @@ static int inspect_privileges(struct admin *admin, struct findings *findings, st
 {
     const struct table *table = &admin->table;
     bool mark = admin->options->on_sent == ON_SENT_MARK;
-    bool can_settle = !mark || table_is_marked_by_time(table); /* a mark was tried */
+    bool can_settle = !mark || table_is_marked_by_time(table); /* a list is tried */
+    bool deletes = !mark || table->park == NULL ||
+                   (table_has(table, COLUMN_SENT_AT) && admin->options->retention_ms > 0);
     const char *parked = table->parked_exists ? table->parked_quoted : NULL;
     const char *control = table->control_exists ? table->control_quoted : NULL;
     const char *slice = table->slice_exists ? table->slice_quoted : NULL;
@@ -303,7 +305,7 @@ static int inspect_privileges(struct admin *admin, struct findings *findings, st
         {table->quoted, "SELECT", NULL},
         {can_settle ? table->quoted : NULL, "UPDATE",
          table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].name},
-        {table->quoted, "DELETE", NULL},
+        {deletes ? table->quoted : NULL, "DELETE", NULL},
         {parked, "SELECT", NULL},
         {parked, "INSERT", NULL},
         {parked, "UPDATE", NULL},
@@ -488,7 +490,7 @@ static int inspect_all(struct admin *admin, struct findings *findings, struct er
         inspect_row_security(admin, findings, error) < 0 ||
         inspect_privileges(admin, findings, error) < 0 ||
         inspect_settle(admin, findings, error) < 0 ||
-        values_try_mark(&admin->table, &admin->session, findings, error) < 0 ||
+        values_try_lists(&admin->table, &admin->session, findings, error) < 0 ||
         inspect_cluster(admin, findings, error) < 0)
         return -1;
     return inspect_adoption(admin, findings, error);

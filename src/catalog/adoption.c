@@ -52,6 +52,7 @@ static int make_note(char *note, size_t size, const struct table *table, struct 
         (void)snprintf(note, size, "rows are sent WHERE %s", text);
     free(text);
     add_note(note, size, "marked by SET", table->mark);
+    add_note(note, size, "parked by SET", table->park);
     add_note(note, size, "with the key", table->columns[COLUMN_KEY].expression);
     return 0;
 }

@@ -79,7 +79,8 @@ static void name_columns(struct table *table, const struct session *session,
 {
     table->header_names = options->headers;
     table->header_count = options->header_count;
-    table->is_computed = options->header_count > 0 || options->columns[COLUMN_DUE] != NULL;
+    table->is_computed = options->header_count > 0 || options->columns[COLUMN_DUE] != NULL ||
+                         options->park != NULL; /* a copy is computed anew from the row */
     for (int i = 0; i < COLUMN_COUNT; i++) {
         name_column(&table->columns[i], session, outbox_column(options, (enum column)i));
         table->is_computed = table->is_computed || table->columns[i].expression != NULL;
@@ -510,6 +511,7 @@ int describe_table(struct table *table, struct session *session,
     memcpy(table->schema, schema, sizeof schema);
     table->where = options->where;
     table->mark = options->mark;
+    table->park = options->park;
     if (describe(table, session, options, error) == 0)
         return 0;
     table->exists = false;

@@ -56,6 +56,7 @@ struct outbox_options {
     bool adopt;      /* the operator confirms a table that the relay did not create (adoption.h) */
     enum on_sent on_sent;
     char *mark; /* the SET list that marks a row as sent; NULL: sent_at = clock_timestamp() */
+    char *park; /* the SET list that takes a parked row out of `where`; NULL: it leaves the table */
     enum order order;
     int slices;
     bool durable_before_publish;

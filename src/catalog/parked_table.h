@@ -6,9 +6,9 @@
 
 /* What the parked table should have, and what the existing one has. */
 
-#define PARKED_OWN_COUNT 12
+#define PARKED_OWN_COUNT 13
 #define PARKED_COLUMN_COUNT (COLUMN_SENT_AT + PARKED_OWN_COUNT)
-#define PARKED_INDEXES_MAX 6
+#define PARKED_INDEXES_MAX 7
 
 struct parked_column {
     const char *name;
@@ -22,7 +22,8 @@ struct parked_index {
     const char *columns;
     const char *predicate;  /* as pg_get_expr() returns it */
     const char *made_where; /* the same for CREATE INDEX with any search_path */
-    bool exists;            /* a valid index of this kind exists */
+    bool is_unique;
+    bool exists; /* a valid index of this kind exists */
 };
 
 struct parked_table {

@@ -97,10 +97,10 @@ static void put_unsent(FILE *out, const struct table *table, bool marked)
         (void)fprintf(out, " %s (%s)", marked ? "AND" : "WHERE", table->where);
 }
 
-/* A mark may set any column. */
+/* A SET list may set any column. */
 static void put_lock_column(FILE *out, const struct table *table, bool mark)
 {
-    if (!mark || table->mark == NULL)
+    if ((!mark || table->mark == NULL) && table->park == NULL)
         (void)fprintf(out, " (%s)", table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].quoted);
 }
 

@@ -46,7 +46,7 @@ struct table {
     bool exists;
     bool is_own; /* `init` created it, and says so in a comment */
     bool parked_exists;
-    char parked_lacks[96]; /* the relay's own columns that the parked table lacks; "": none */
+    char parked_lacks[112]; /* the relay's own columns that the parked table lacks; "": none */
     bool control_exists;
     int schema_number;   /* the one that the control table has (schema.h); 0: none */
     bool may_number;     /* this role may note it, and no other comment stands there */
@@ -62,6 +62,7 @@ struct table {
     bool has_claim_index;  /* there is a valid index for claims in the configured order */
     const char *where;     /* [outbox] where, as configured; NULL: none */
     const char *mark;      /* [outbox] mark; NULL: sent_at = clock_timestamp() */
+    const char *park;      /* [outbox] park; NULL: parked rows leave the table */
     char sql_problem[640]; /* why SQL of the configuration cannot be used; "": it can */
     char key_columns[512]; /* of the key's expression: "a = DEFAULT, b = DEFAULT" */
     char called[512];      /* the functions that this SQL calls and that are not PostgreSQL's own */
@@ -69,7 +70,7 @@ struct table {
     struct table_column headers[OUTBOX_HEADERS_MAX]; /* the values of [outbox.headers] */
     const struct outbox_header *header_names;        /* as configured */
     int header_count;
-    bool is_computed; /* some value is an expression, or there are [outbox.headers] or due */
+    bool is_computed; /* some value is an expression, or there are [outbox.headers], due or park */
     char all_columns[ALL_COLUMNS_BYTES_MAX]; /* all that the table has, quoted: "a, b, ..." */
 };
 

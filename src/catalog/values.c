@@ -12,8 +12,7 @@
 
 #define VIEW "CREATE TEMPORARY VIEW relay_value (value) AS SELECT "
 #define NO_POSITION INT_MAX /* the source is not where PostgreSQL counts from */
-#define RULE                                                                                       \
-    "CREATE RULE relay_mark AS ON UPDATE TO pg_temp.relay_value DO INSTEAD UPDATE {outbox} SET "
+#define RULE "CREATE RULE relay_list AS ON UPDATE TO pg_temp.relay_value DO INSTEAD"
 
 /* What the configuration calls it: "[outbox.columns] key", and the SQL itself. */
 struct source {
@@ -237,30 +236,49 @@ static int describe_expression(struct table *table, struct session *session,
 
 /* ---- the mark */
 
+/* A SET list: the word for it, and what it may name besides the columns. */
+struct list {
+    const char *word;
+    const char *from;
+};
+
+static const struct list mark_list = {"{mark}", ""};
+static const struct list park_list = {"{park}", " FROM (SELECT ''::text AS relay_error,"
+                                                " 0 AS relay_attempts, ''::text AS relay_state)"
+                                                " relay_given"};
+
+static int run_list(const struct table *table, struct session *session, const struct list *list,
+                    const char *start, const char *more, struct error *error)
+{
+    char statement[320];
+
+    (void)snprintf(statement, sizeof statement, "%s UPDATE {outbox} SET %s%s%s WHERE false", start,
+                   list->word, more, list->from);
+    return run_given(table, session, statement, "", error);
+}
+
 /* The assignments behind it show that the list is nothing but a list, and that it leaves the id and
  * the key alone. */
-static int describe_mark(struct table *table, struct session *session, const struct source *source,
-                         struct error *error)
+static int describe_list(struct table *table, struct session *session, const struct source *source,
+                         const struct list *list, struct error *error)
 {
+    static const char rest[] = "\n, {kept}";
     int status;
 
     if (run_given(table, session, VIEW "1", "", error) < 0 ||
-        run_given(table, session, RULE "{source}\n, {kept} WHERE false", source->sql, error) < 0)
+        run_list(table, session, list, RULE, rest, error) < 0)
         return take_failure(table, source, NO_POSITION, error);
     status = check_functions(table, session, source, error);
     if (status != 0)
         return status;
-    if (run_given(table, session,
-                  "PREPARE relay_mark AS UPDATE {outbox} SET {source}\n, {kept} WHERE false",
-                  source->sql, error) < 0)
+    if (run_list(table, session, list, "PREPARE relay_list AS", rest, error) < 0)
         return strstr(error->text, "multiple assignments") != NULL
                    ? refuse(table, source,
                             "sets a column twice, or the id or the key, which must stay")
                    : take_failure(table, source, NO_POSITION, error);
-    if (run_given(table, session, "DEALLOCATE relay_mark", "", error) < 0)
+    if (run_given(table, session, "DEALLOCATE relay_list", "", error) < 0)
         return -1;
-    if (run_given(table, session, "EXPLAIN UPDATE {outbox} SET {source} WHERE false", source->sql,
-                  error) < 0)
+    if (run_list(table, session, list, "EXPLAIN", "", error) < 0)
         return take_failure(table, source, NO_POSITION, error);
     return 0;
 }
@@ -269,25 +287,49 @@ const char values_idle_mark[] =
     "[outbox] mark: a row that it has marked is still within [outbox] where, and would be sent"
     " again and again";
 
-int values_try_mark(const struct table *table, struct session *session, struct findings *findings,
-                    struct error *error)
+/* `state` is that of try_park.sql; NULL: the mark is tried. */
+static int try_list(const struct table *table, struct session *session, const char *state,
+                    struct findings *findings, struct error *error)
 {
     struct error ignored;
     PGresult *result;
 
-    if (table->mark == NULL || table->sql_problem[0] != '\0')
-        return 0;
     if (session_execute(session, "BEGIN", error) < 0)
         return -1;
-    result = table_query(table, session, statement_try_mark, 0, NULL, error);
-    if (result != NULL && PQgetvalue(result, 0, 0)[0] == 'f')
+    result = table_query(table, session, state != NULL ? statement_try_park : statement_try_mark,
+                         state != NULL, &state, error);
+    if (result != NULL && PQgetvalue(result, 0, 0)[0] == 'f' && state == NULL)
         (void)findings_add(findings, FINDING_ERROR, "%s", values_idle_mark);
+    else if (result != NULL && PQgetvalue(result, 0, 0)[0] == 'f')
+        (void)findings_add(findings, FINDING_ERROR,
+                           "[outbox] park: a row that it has parked with $state = '%s' is still"
+                           " within [outbox] where",
+                           state);
     else if (result == NULL && session->conn != NULL && error->kind == ERROR_PERMANENT)
-        (void)findings_add(findings, FINDING_ERROR, "[outbox] mark: %s", error->text);
+        (void)findings_add(findings, FINDING_ERROR, "[outbox] %s: %s",
+                           state != NULL ? "park" : "mark", error->text);
     else if (result == NULL)
         return -1;
     PQclear(result);
     return session_execute(session, "ROLLBACK", &ignored);
+}
+
+int values_try_lists(const struct table *table, struct session *session, struct findings *findings,
+                     struct error *error)
+{
+    static const char *const states[] = {"retry",  "scheduled", "waiting",
+                                         "paused", "behind",    "dead"};
+    int found = findings->count;
+
+    if (table->sql_problem[0] != '\0')
+        return 0;
+    if (table->mark != NULL && try_list(table, session, NULL, findings, error) < 0)
+        return -1;
+    for (size_t i = 0;
+         table->park != NULL && i < sizeof states / sizeof *states && findings->count == found; i++)
+        if (try_list(table, session, states[i], findings, error) < 0)
+            return -1;
+    return 0;
 }
 
 /* ---- all of them */
@@ -301,7 +343,15 @@ static int describe_as_mark(struct table *table, struct session *session,
                             struct error *error)
 {
     (void)column;
-    return describe_mark(table, session, source, error);
+    return describe_list(table, session, source, &mark_list, error);
+}
+
+static int describe_as_park(struct table *table, struct session *session,
+                            const struct source *source, struct table_column *column,
+                            struct error *error)
+{
+    (void)column;
+    return describe_list(table, session, source, &park_list, error);
 }
 
 /* The transaction ends all that was made in it. */
@@ -380,10 +430,15 @@ int values_describe(struct table *table, struct session *session, struct error *
     while (table->sql_problem[0] == '\0' && (column = next_expression(table, &at, &source)) != NULL)
         if (in_transaction(describe_expression, table, session, &source, column, error) < 0)
             return -1;
-    if (table->sql_problem[0] != '\0' || table->mark == NULL)
-        return 0;
     source = (struct source){.title = "[outbox] mark", .sql = table->mark};
-    return in_transaction(describe_as_mark, table, session, &source, NULL, error);
+    if (table->sql_problem[0] == '\0' && table->mark != NULL &&
+        in_transaction(describe_as_mark, table, session, &source, NULL, error) < 0)
+        return -1;
+    source = (struct source){.title = "[outbox] park", .sql = table->park};
+    if (table->sql_problem[0] == '\0' && table->park != NULL &&
+        in_transaction(describe_as_park, table, session, &source, NULL, error) < 0)
+        return -1;
+    return 0;
 }
 
 /* ---- for `check` */

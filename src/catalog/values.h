@@ -6,23 +6,23 @@
 
 /*
  * SQL of the configuration that computes with a row: the expressions of [outbox.columns],
- * [outbox.headers] and [outbox] due, and the SET list of [outbox] mark.
+ * [outbox.headers] and [outbox] due, and the SET lists of [outbox] mark and park.
  *
  * PostgreSQL itself parses and judges them. A view that is rolled back shows their types and the
  * functions that they call, without running anything.
  */
 
-/* Sets the types of the expressions and what they call, and sql_problem when one of them, or the
- * mark, cannot be used. Returns 0, or -1 with *error set when the database could not be asked. */
+/* Sets the types of the expressions and what they call, and sql_problem when one of them, or a
+ * list, cannot be used. Returns 0, or -1 with *error set when the database could not be asked. */
 int values_describe(struct table *table, struct session *session, struct error *error);
 
 /* What is wrong with a mark that does not take a row out of `where`. */
 extern const char values_idle_mark[];
 
-/* Marks an unsent row, and rolls that back; adds an error when the row then still is within
- * `where`. 0, or -1 with *error set. */
-int values_try_mark(const struct table *table, struct session *session, struct findings *findings,
-                    struct error *error);
+/* Marks an unsent row, and parks it where it is, and rolls that back; adds an error when the row
+ * then still is within `where`. 0, or -1 with *error set. */
+int values_try_lists(const struct table *table, struct session *session, struct findings *findings,
+                     struct error *error);
 
 /* Lets PostgreSQL create an index on the key's expression, where order = "key" needs one, and sets
  * sql_problem when that is refused. 0, or -1 with *error set. */

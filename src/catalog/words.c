@@ -188,6 +188,37 @@ static int put_mark(FILE *out, const struct sql_call *call)
                                                                                              : 0;
 }
 
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || c == '_';
+}
+
+/* [outbox] park. $error, $attempts and $state are columns of "relay_given", outside of quotes. */
+static int put_park(FILE *out, const struct sql_call *call)
+{
+    static const char *const names[] = {"error", "attempts", "state"};
+    char quote = '\0';
+
+    for (const char *at = table_of(call->about)->park; *at != '\0'; at++) {
+        size_t len = 0;
+        bool is_given = false;
+
+        if (quote == '\0' ? strchr("'\"", *at) != NULL : *at == quote)
+            quote = quote == '\0' ? *at : '\0';
+        while (*at == '$' && quote == '\0' && is_letter(at[len + 1]))
+            len++;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            is_given = is_given || (strlen(names[i]) == len && memcmp(at + 1, names[i], len) == 0);
+        if (is_given) {
+            (void)fprintf(out, "relay_%.*s", (int)len, at + 1);
+            at += len;
+        } else {
+            (void)fputc(*at, out);
+        }
+    }
+    return 0;
+}
+
 /* Assignments of the columns by which the relay finds a row and its order again. */
 static int put_kept(FILE *out, const struct sql_call *call)
 {
@@ -301,6 +332,8 @@ static const struct sql_word words[] = {
     {"more_headers", .put = put_more_headers},
     {"not_before", .put = put_not_before},
     {"mark", .put = put_mark},
+    {"park", .put = put_park},
+    {"is_out", .text = "({unsent}) IS NOT TRUE"},
     {"kept", .put = put_kept},
     {"is_marked", .choose = choose_is_marked},
     {"where_of_sent", .choose = choose_where_of_sent},

@@ -194,15 +194,26 @@ bool settling_is_checked(const struct outbox *outbox, const struct batch *batch)
     return outbox->table.has_triggers && !batch->parked;
 }
 
+/* Where parked rows stay in the outbox, a copy and its row are settled together. */
 static int queue_sent(struct outbox *outbox, struct batch *batch, struct rows rows,
                       struct error *error)
 {
     uint32_t count = htobe32((uint32_t)rows.count);
     const struct array params[2] = {rows_array(batch, rows),
                                     {.bytes = (char *)&count, .len = sizeof count}};
+    bool in_place = outbox->table.park != NULL;
+    struct array ids;
 
+    if (in_place && batch->parked && !outbox->leaves_rows &&
+        queue(outbox, "sent_copied", 1, params, error) < 0)
+        return -1;
     if (queue(outbox, batch->parked ? "sent_parked" : "sent", 2, params, error) < 0)
         return -1;
+    if (in_place && !batch->parked) {
+        ids = texts_array(batch, rows, id_text);
+        if (queue(outbox, "end_copies", 1, &ids, error) < 0)
+            return -1;
+    }
     return settling_is_checked(outbox, batch) ? queue_check(outbox, batch, rows, error) : 0;
 }
 
@@ -217,6 +228,9 @@ static int queue_park(struct outbox *outbox, struct batch *batch, struct rows ro
                                     numbers_array(batch, rows, ARRAY_INT8, parked_wait_of),
                                     texts_array(batch, rows, destination_text)};
 
+    if (outbox->table.park != NULL && batch->parked && !outbox->leaves_rows &&
+        queue(outbox, "park_copied", 6, params, error) < 0)
+        return -1;
     return queue(outbox, batch->parked ? "park_parked" : "park", 6, params, error);
 }
 
@@ -270,9 +284,10 @@ static void explain_count(const struct outbox *outbox, struct error *error)
     if (settled == NULL || !error_is_sqlstate(error, "22P02"))
         return;
     (void)snprintf(counted, sizeof counted, "%.*s", (int)strcspn(settled, "\""), settled);
-    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "database: %s: a trigger or a rule on table %s interferes", counted,
-                    outbox->table.quoted);
+    (void)error_set(
+        error, ERROR_PERMANENT, ERROR_DATABASE,
+        "database: %s: a trigger or a rule on table %s interferes%s", counted, outbox->table.quoted,
+        outbox->table.park != NULL ? ", or [outbox] park leaves rows within where" : "");
 }
 
 /* A row whose trigger takes too long must not hold up its neighbours for long. The session's own
@@ -315,6 +330,23 @@ int settling_try(struct outbox *outbox, struct batch *batch, enum settling settl
         settling_queue(outbox, batch, settling, rows, error) < 0)
         return -1;
     return settling_end(outbox, settling == SETTLING_TRIAL, error);
+}
+
+int settling_try_copies(struct outbox *outbox, struct batch *batch, enum settling settling,
+                        struct rows rows, struct error *error)
+{
+    struct error why = *error;
+    int done;
+
+    outbox->leaves_rows = true;
+    done = settling_try(outbox, batch, settling, rows, error);
+    outbox->leaves_rows = false;
+    for (int i = 0; done > 0 && i < rows.count; i++)
+        log_event(LOG_WARN, LOG_FIELDS(.row = rows.messages[i]->id, .error = why.text),
+                  "PostgreSQL refuses to change this row of %s: only its copy in %s is %s",
+                  outbox->table.quoted, outbox->table.parked_quoted,
+                  settling == SETTLING_SENT ? "settled" : "changed");
+    return done;
 }
 
 /* ---- the search ---- */
@@ -370,8 +402,13 @@ static int isolate(struct outbox *outbox, struct batch *batch, enum settling set
     struct rows half = {rows.messages, rows.count / 2};
 
     if (rows.count == 1) {
-        refuse(batch, settling, rows.messages[0], error->text);
-        return 0;
+        int done = batch->parked && outbox->table.park != NULL
+                       ? settling_try_copies(outbox, batch, settling, rows, error)
+                       : 0;
+
+        if (done == 0)
+            refuse(batch, settling, rows.messages[0], error->text);
+        return done < 0 ? -1 : 0;
     }
     for (int i = 0; i < 2; i++) {
         struct error why;

@@ -43,20 +43,6 @@ static bool ends_its_note(const struct batch *batch, const struct message *messa
     return message->note != 0 && (is_sent(batch, message) || is_to_be_parked(batch, message));
 }
 
-/* Parks a row with its id only. This is right only for a damaged value, which the server cannot
- * even copy: it is lost already. Other obstacles are temporary. */
-static int park_bare(struct outbox *outbox, const struct batch *batch, struct error *error)
-{
-    const struct message *message = &batch->messages[0];
-    const char *reason = message->reason != NULL ? message->reason : "";
-    const struct array params[2] = {{.bytes = (char *)message->row, .len = MESSAGE_ROW_BYTES},
-                                    {.bytes = (char *)reason, .len = strlen(reason)}};
-
-    if (session_queue(&outbox->session, "park_bare", 2, params, false, error) < 0)
-        return -1;
-    return settling_end(outbox, false, error);
-}
-
 /* The values of a row that could not be computed for the claim cannot be computed for the parked
  * table either. */
 static bool is_not_computable(const struct outbox *outbox, const struct batch *batch)
@@ -65,16 +51,16 @@ static bool is_not_computable(const struct outbox *outbox, const struct batch *b
            failure_is_of_row(outbox->session.failure);
 }
 
-/* Parks such a row as a whole. Returns what settling_try() does. */
-static int park_raw(struct outbox *outbox, const struct batch *batch, bool as_json,
+/* Parks such a row as a whole, as park_raw.sql says; only its id of a damaged one, which the server
+ * cannot even copy: its value is lost already. Returns what settling_try() does. */
+static int park_raw(struct outbox *outbox, const struct batch *batch, const char *as,
                     struct error *error)
 {
     const struct message *message = &batch->messages[0];
     const char *reason = message->reason != NULL ? message->reason : "";
-    const char json = as_json;
     const struct array params[3] = {{.bytes = (char *)message->row, .len = MESSAGE_ROW_BYTES},
                                     {.bytes = (char *)reason, .len = strlen(reason)},
-                                    {.bytes = (char *)&json, .len = sizeof json}};
+                                    {.bytes = (char *)as, .len = strlen(as)}};
 
     if (settling_begin(outbox, error) < 0 ||
         session_queue(&outbox->session, "park_raw", 3, params, false, error) < 0)
@@ -89,12 +75,15 @@ static int park(struct outbox *outbox, struct batch *batch, struct rows rows, st
 {
     int parked = settling_try(outbox, batch, SETTLING_PARK, rows, error);
 
-    for (int as_json = 1; as_json >= 0 && parked == 0 && is_not_computable(outbox, batch);
-         as_json--)
-        parked = park_raw(outbox, batch, as_json == 1, error);
+    if (parked == 0 && is_not_computable(outbox, batch))
+        parked = park_raw(outbox, batch, "json", error);
+    if (parked == 0 && is_not_computable(outbox, batch))
+        parked = park_raw(outbox, batch, "text", error);
     if (parked == 0 && outbox->session.failure == FAILURE_DAMAGED &&
-        batch->messages[0].unreadable && !batch->parked && settling_begin(outbox, error) == 0)
-        parked = park_bare(outbox, batch, error);
+        batch->messages[0].unreadable && !batch->parked)
+        parked = park_raw(outbox, batch, "bare", error);
+    if (parked == 0 && batch->parked && outbox->table.park != NULL)
+        parked = settling_try_copies(outbox, batch, SETTLING_PARK, rows, error);
     if (parked != 0)
         return parked > 0 ? 0 : -1;
     if (!batch->parked)
@@ -207,6 +196,8 @@ static int read_last(struct outbox *outbox, const struct batch *batch, const str
     struct session *session = &outbox->session;
 
     if ((last->marks && session_check(session, PGRES_TUPLES_OK, error) < 0) ||
+        (last->marks && outbox->table.park != NULL &&
+         session_check(session, PGRES_TUPLES_OK, error) < 0) ||
         (last->marks && settling_is_checked(outbox, batch) &&
          (session_check(session, PGRES_COMMAND_OK, error) < 0 ||
           session_check(session, PGRES_TUPLES_OK, error) < 0)) ||

@@ -21,7 +21,8 @@ enum {
     NOT_KEYED = 32,
     BOUNDED = 64, /* the ids are integers */
     UNBOUNDED = 128,
-    COMPUTED = 256 /* some value is computed from a row */
+    MOVING = 256,  /* a parked row leaves the outbox */
+    IN_PLACE = 512 /* it stays, by [outbox] park */
 };
 
 /* The claims come once a level, as NAME_LEVEL. */
@@ -79,12 +80,18 @@ static const struct {
     {"sent", .text = statement_mark, .when = MARKING},
     {"sent", .text = statement_delete, .when = DELETING},
     {"stay_settled", .text = statement_stay_settled},
-    {"sent_parked", .text = statement_mark_parked, .when = MARKING},
-    {"sent_parked", .text = statement_delete_parked, .when = DELETING},
-    {"park", .text = statement_park},
+    {"sent_parked", .text = statement_mark_parked, .when = MARKING | MOVING},
+    {"sent_parked", .text = statement_delete_parked, .when = DELETING | MOVING},
+    {"sent_parked", .text = statement_delete_parked, .when = IN_PLACE},
+    {"sent_copied", .text = statement_mark_copied, .when = MARKING | IN_PLACE},
+    {"sent_copied", .text = statement_delete_copied, .when = DELETING | IN_PLACE},
+    {"end_copies", .text = statement_end_copies, .when = IN_PLACE},
+    {"park", .text = statement_park, .when = MOVING},
+    {"park", .text = statement_park_in_place, .when = IN_PLACE},
+    {"park_copied", .text = statement_park_copied, .when = IN_PLACE},
     {"park_parked", .text = statement_park_parked},
-    {"park_raw", .text = statement_park_raw, .when = COMPUTED},
-    {"park_bare", .text = statement_park_bare},
+    {"park_raw", .text = statement_park_raw, .when = MOVING},
+    {"park_raw", .text = statement_park_raw_in_place, .when = IN_PLACE},
     {"note", .text = statement_note},
     {"renote", .text = statement_renote},
     {"end_notes", .text = statement_end_notes},
@@ -234,6 +241,15 @@ static const char *choose_ordered_key(const void *about)
 static const char *choose_key_name(const void *about)
 {
     return sql_keeps_order(table_of(about), options_of(about)) ? ", key" : "";
+}
+
+/* What tells the event of a copy from another one with its id. */
+static const char *choose_is_same_event(const void *about)
+{
+    return table_has(table_of(about), COLUMN_EVENT_ID) &&
+                   ((const struct lane_words *)about)->statement->text == statement_park_in_place
+               ? "\n  AND (copy.event_id IS NULL OR copy.event_id::text = taken.event_id::text)"
+               : "";
 }
 
 static const char *choose_is_computed(const void *about)
@@ -410,6 +426,9 @@ static const struct sql_word words[] = {
     {"free_next", .text = statement_free_next},
     {"release", .text = statement_release},
     {"given", .text = statement_given},
+    {"raw_values", .text = statement_raw_values},
+    {"drop_copies", .text = statement_drop_copies},
+    {"is_same_event", .choose = choose_is_same_event},
     {"due_notes", .text = statement_due_notes},
     {"is_noted_row", .text = statement_is_noted_row},
     {"id_of_text", .put = put_id_of_text},
@@ -446,7 +465,7 @@ static unsigned properties(const struct table_words *about)
            (options->on_sent == ON_SENT_MARK ? MARKING : DELETING) |
            (sql_keeps_order(about->table, options) ? KEYED : NOT_KEYED) |
            (table_has_integer_ids(about->table) ? BOUNDED : UNBOUNDED) |
-           (about->table->is_computed ? COMPUTED : 0);
+           (about->table->park != NULL ? IN_PLACE : MOVING);
 }
 
 /* `*at` counts the levels of each statement. */

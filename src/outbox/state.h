@@ -15,6 +15,7 @@ struct outbox {
     struct session session;
     struct table table;
     bool mark_is_tried;   /* [outbox] mark has left a row out of `where` */
+    bool leaves_rows;     /* of parked rows that are copies, only the copies are settled */
     bool payload_is_json; /* the payload column is json or jsonb */
     struct sequence sequence;
     struct server server;

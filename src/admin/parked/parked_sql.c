@@ -119,6 +119,14 @@ static const char *choose_replay_is_tried(const void *about)
     return sql_keeps_order(tables->table, tables->options) ? statement_replay_is_tried : "true";
 }
 
+/* By [outbox] park the row itself is in the outbox, where its owner may have corrected it. */
+static const char *choose_retried_raw(const void *about)
+{
+    const struct parked_words *words = about;
+
+    return words->tables->table->park != NULL ? statement_retried_raw : "";
+}
+
 static const struct sql_word words[] = {
     {"chosen", .choose = choose_chosen},
     {"row", .choose = choose_row},
@@ -135,6 +143,7 @@ static const struct sql_word words[] = {
     {"payload_max", .put = put_payload_max},
     {"parked_state_in_words", .text = statement_parked_state_in_words},
     {"word_as", .put = put_word_as},
+    {"retried_raw", .choose = choose_retried_raw},
     {"missing_as_text", .text = statement_missing_as_text},
     {"since", .text = statement_since},
     {"looked_rows", .put = put_number},

@@ -144,11 +144,15 @@ static void check_own_columns(const struct loader *loader)
 }
 
 /* With a mark, `where` alone says what is unsent. */
-static void check_mark(const struct loader *loader)
+static void check_lists(const struct loader *loader)
 {
     const struct outbox_options *outbox = &loader->config->relay.outbox;
     struct toml_node *node = locate(loader, "outbox", "mark");
 
+    if (outbox->park != NULL && outbox->where == NULL)
+        report_problem(loader->report, locate(loader, "outbox", "park"),
+                       "park: needs a `where` that is true for unsent rows, and no longer once a "
+                       "row is parked");
     if (outbox->mark == NULL)
         return;
     if (outbox->on_sent != ON_SENT_MARK)
@@ -261,9 +265,10 @@ void check_config(const struct loader *loader)
     check_url(loader);
     check_names(loader);
     check_own_columns(loader);
-    check_mark(loader);
+    check_lists(loader);
     check_line(loader, "where", loader->config->relay.outbox.where);
     check_line(loader, "mark", loader->config->relay.outbox.mark);
+    check_line(loader, "park", loader->config->relay.outbox.park);
     check_durations(loader);
     check_listen(loader);
     check_cloudevents(loader);

@@ -68,6 +68,10 @@ const struct key keys[] = {
      "With on_sent = \"mark\": the SET list that marks a row as sent, such as \"status = 'SENT', "
      "sent_on = now()\". Then `where` alone says which rows are unsent. Without this key sent_at "
      "is set."},
+    {SECTION_OUTBOX, "park", KEY_STRING, IN_OUTBOX(park), NULL, 1, WHERE_BYTES_MAX, NULL, 0,
+     "The SET list by which a row that must wait or is dead stays in the table, out of "
+     "`where`, such as \"status = 'FAILED', last_error = $error, attempts = $attempts\"; $state is "
+     "its state. Without this key the row leaves the table."},
     {SECTION_OUTBOX, "due", KEY_STRING, IN_OUTBOX(columns[COLUMN_DUE]), NULL, 1, 0, NULL, 0,
      "A column, or an expression in parentheses: a row is not sent before this time. With order = "
      "\"key\" the later rows of its key wait with it."},

@@ -8,7 +8,7 @@ WITH {chosen}, done AS MATERIALIZED (
                      WHEN {is_head} THEN 'retry'
                      ELSE 'behind' END,
         due = CASE WHEN {is_note} OR {is_head} THEN now() END,
-        attempts = 0
+        attempts = 0{retried_raw}
     FROM chosen
     WHERE seq = chosen_seq
     RETURNING {row}

@@ -22,7 +22,7 @@ static const char *companion(const char *name)
         return "backoff_max = \"1h\"\n";
     if (strcmp(name, "backoff_max") == 0)
         return "backoff = \"1ms\"\n";
-    if (strcmp(name, "mark") == 0)
+    if (strcmp(name, "mark") == 0 || strcmp(name, "park") == 0)
         return "where = \"unsent\"\n";
     return strcmp(name, "publish_timeout") == 0 ? "shutdown_timeout = \"1h\"\n" : "";
 }

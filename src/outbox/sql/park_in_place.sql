@@ -1,0 +1,40 @@
+-- Parks rows where [outbox] park lets them stay in the outbox: they are updated, so that they are out of `where`, and
+-- copied. A row that its owner has brought back within `where` is copied anew; if nothing but its copy was ahead of it,
+-- it is tried at once, as after `dead retry`.
+-- The parameters are those of park.sql.
+WITH given AS (
+    {given}
+), taken AS MATERIALIZED (
+    SELECT {moved_columns}, {more_headers} AS more_headers, {not_before} AS not_before, ctid AS relay_row
+    FROM {outbox}
+    WHERE ctid = ANY ($1::tid[])
+), replaced AS (
+    {drop_copies}
+), judged AS MATERIALIZED (
+    SELECT {moved_names}, more_headers, not_before, relay_row, place, error, attempts, waits_for,
+           CASE WHEN is_back THEN 'retry'
+                WHEN state = 'retry' AND not_before > clock_timestamp() THEN 'scheduled'
+                ELSE state END AS state,
+           CASE WHEN is_back THEN clock_timestamp()
+                WHEN waits_for IS NULL OR NOT {has_probe:judged_row.waits_for} THEN due END AS due
+    FROM (
+        SELECT head.*, g.place, g.error, g.attempts, g.waits_for, g.state, g.due,
+               g.state = 'behind' AND head.id IN (SELECT replaced_id FROM replaced) AND {is_head} AS is_back
+        FROM taken head JOIN given g USING (relay_row)
+    ) judged_row
+), stayed AS (
+    UPDATE {outbox} SET {park}
+    FROM (
+        SELECT relay_row, error AS relay_error, attempts AS relay_attempts, state AS relay_state FROM judged
+    ) relay_given
+    WHERE {outbox_name}.ctid = relay_row AND {outbox_name}.ctid = ANY ($1::tid[])
+    RETURNING relay_row, {is_out} AS is_out
+), touched AS (
+    INSERT INTO {parked} ({moved_names}, more_headers, not_before, error, attempts, waits_for, state, due, in_outbox)
+    SELECT {moved_names}, more_headers, not_before, error, attempts, waits_for, state, due, true
+    FROM judged JOIN stayed USING (relay_row)
+    WHERE is_out
+    ORDER BY place
+    RETURNING 1
+)
+{count_settled}

@@ -1,0 +1,19 @@
+-- The same as park_raw.sql where [outbox] park lets rows stay in the outbox.
+-- $1 tid; $2 text why; $3 text the whole row as "json" or "text"; "bare": its id only.
+WITH taken AS MATERIALIZED (
+    SELECT {raw_values} FROM {outbox} WHERE ctid = $1::tid
+), replaced AS (
+    {drop_copies}
+), stayed AS (
+    UPDATE {outbox} SET {park}
+    FROM (SELECT $2::text AS relay_error, 1 AS relay_attempts, 'dead'::text AS relay_state) relay_given
+    WHERE {outbox_name}.ctid = $1::tid
+    RETURNING {is_out} AS is_out
+), touched AS (
+    INSERT INTO {parked} (id{key_name}, raw, state, error, attempts, in_outbox)
+    SELECT id{key_name}, raw, 'dead', $2::text, 1, true
+    FROM taken, stayed
+    WHERE is_out AND (SELECT count(*) FROM replaced) >= 0
+    RETURNING 1
+)
+SELECT 1 / count(*) FROM touched

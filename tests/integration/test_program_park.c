@@ -1,0 +1,204 @@
+/*
+ * With [outbox] park a row that cannot be sent stays in the application's table: it says there why,
+ * its owner mends it there, and it is marked there when its event has left after all.
+ */
+#include "integration/program.h"
+
+#include <stdio.h>
+
+FIXTURE(set_up, fixture_close)
+
+#define TABLE                                                                                      \
+    "CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, event_id uuid NOT"   \
+    " NULL DEFAULT gen_random_uuid(), topic text, key text, payload jsonb, details text, status"   \
+    " text NOT NULL DEFAULT 'NEW', last_error text, attempts int, quoted text)"
+
+#define PARK                                                                                       \
+    "park = \"status = upper($state), last_error = $error, attempts = $attempts, quoted ="         \
+    " '$error'\"\n"
+
+static const char *const orders[] = {"key", "none"};
+static const char *const modes[] = {"mark", "delete"};
+
+static void open_with(struct fixture *fixture, const char *order, const char *mode,
+                      const char *more)
+{
+    sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox,"
+                       " outbox_parked, outbox_slice, outbox_control, printed");
+    sql(fixture->conn, TABLE);
+    write_relay_toml(fixture,
+                     "[outbox]\nadopt = true\norder = \"%s\"\non_sent = \"%s\"\nwhere ="
+                     " \"status = 'NEW'\"\n%s" PARK "%s[sink.out]\ntype = \"stdout\"\n"
+                     "[[route]]\nmatch = \"good\"\nsink = \"out\"\n",
+                     order, mode,
+                     mode[0] == 'm' ? "mark = \"status = 'SENT', last_error = NULL\"\n" : "", more);
+    expect(fixture, run_command(fixture, "init"), 5);
+    execute_printed(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
+}
+
+static void drain(struct fixture *fixture, int status)
+{
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), status);
+    load_printed(fixture, fixture->process.out);
+}
+
+/* Row 3 matches no route, and rows 6, 9 and 12 have its key. */
+static void insert_and_drain(struct fixture *fixture)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT CASE n WHEN 3 THEN 'bad'"
+        " ELSE 'good' END, 'k' || n %% 3, to_jsonb(n) FROM generate_series(1, 12) n");
+    drain(fixture, 1);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM outbox WHERE id = 3 AND status = 'DEAD' AND"
+                                " last_error LIKE 'no [[route]]%%' AND attempts = 1 AND quoted ="
+                                " '$error'"),
+                     1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'NEW'"),
+                     0);
+}
+
+static void assert_all_left(struct fixture *fixture, const char *mode)
+{
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'SENT'"
+                                               " AND last_error IS NULL"),
+                     mode[0] == 'm' ? 12 : 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"),
+                     mode[0] == 'm' ? 12 : 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(line->>'payload', ',' ORDER BY"
+                                                " (line->>'payload')::int) FROM printed"),
+                        "1,2,3,4,5,6,7,8,9,10,11,12");
+}
+
+TEST(a_dead_row_is_mended_and_retried_where_it_is)
+{
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 4; i++) {
+        const char *mode = modes[i / 2];
+
+        open_with(fixture, orders[i % 2], mode, "");
+        insert_and_drain(fixture);
+        assert_int_equal(
+            sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'BEHIND'"),
+            i % 2 == 0 ? 3 : 0);
+        sql(fixture->conn, "UPDATE outbox SET topic = 'good' WHERE id = 3");
+        expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
+        drain(fixture, 0);
+        assert_all_left(fixture, mode);
+        if (i % 2 == 0)
+            assert_string_equal(sql_text(fixture->conn,
+                                         "SELECT string_agg(line->>'payload', ',' ORDER BY place)"
+                                         " FROM printed WHERE line->>'key' = 'k0'"),
+                                "3,6,9,12");
+    }
+}
+
+/* As its dashboard, or a person, retries it. */
+TEST(a_row_that_its_owner_brings_back_within_where_is_sent_once_and_in_order)
+{
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 4; i++) {
+        open_with(fixture, orders[i % 2], modes[i / 2], "");
+        insert_and_drain(fixture);
+        sql(fixture->conn, "UPDATE outbox SET topic = 'good', status = 'NEW' WHERE id = 3");
+        drain(fixture, 0);
+        assert_all_left(fixture, modes[i / 2]);
+        if (i % 2 == 0)
+            assert_string_equal(sql_text(fixture->conn,
+                                         "SELECT string_agg(line->>'payload', ',' ORDER BY place)"
+                                         " FROM printed WHERE line->>'key' = 'k0'"),
+                                "3,6,9,12");
+    }
+}
+
+TEST(a_row_whose_copy_is_dropped_is_left_as_it_is)
+{
+    struct fixture *fixture = *state;
+
+    open_with(fixture, "key", "mark", "");
+    insert_and_drain(fixture);
+    expect(fixture, run(fixture, "dead", "drop", "3", "-c", fixture->config), 0);
+    drain(fixture, 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 11);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'DEAD'"),
+                     1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+}
+
+TEST(a_row_whose_values_cannot_be_computed_stays_and_is_computed_anew)
+{
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 2; i++) {
+        open_with(fixture, orders[i], "mark", "[outbox.columns]\npayload = \"(details::jsonb)\"\n");
+        sql(fixture->conn,
+            "INSERT INTO outbox (topic, key, details) SELECT 'good', 'k' || n %% 3, CASE n WHEN 3"
+            " THEN '{broken' ELSE n::text END FROM generate_series(1, 12) n");
+        drain(fixture, 1);
+        assert_int_equal(
+            sql_number(fixture->conn,
+                       "SELECT count(*) FROM outbox WHERE id = 3 AND status = 'DEAD'"
+                       " AND last_error LIKE '%%invalid input syntax for type json%%'"),
+            1);
+        sql(fixture->conn, "UPDATE outbox SET details = '3' WHERE id = 3");
+        expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+        drain(fixture, 0);
+        assert_all_left(fixture, "mark");
+    }
+}
+
+/* Its event has left, and must not leave again and again. */
+TEST(a_row_that_a_trigger_keeps_from_its_mark_holds_nothing_up)
+{
+    struct fixture *fixture = *state;
+
+    open_with(fixture, "key", "mark", "");
+    sql(fixture->conn,
+        "CREATE OR REPLACE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF OLD.id ="
+        " 3 AND NEW.status <> 'DEAD' THEN RAISE 'kept'; END IF; RETURN NEW; END $$;"
+        " CREATE TRIGGER keep BEFORE UPDATE ON outbox FOR EACH ROW EXECUTE FUNCTION keep()");
+    insert_and_drain(fixture);
+    sql(fixture->conn, "ALTER TABLE outbox DISABLE TRIGGER keep; UPDATE outbox SET topic = 'good'"
+                       " WHERE id = 3; ALTER TABLE outbox ENABLE TRIGGER keep");
+    expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
+    drain(fixture, 0);
+    assert_says(fixture->process.err, "only its copy");
+    assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'payload' ="
+                                          " '3'") <= 2);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'payload') FROM"
+                                               " printed"),
+                     12);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+}
+
+TEST(a_park_list_that_cannot_work_is_named)
+{
+    static const char *const cases[][2] = {
+        {"attempts = $attempts", "is still within [outbox] where"},
+        {"status = CASE $state WHEN 'behind' THEN 'NEW' ELSE 'FAILED' END", "$state = 'behind'"},
+        {"status = 'FAILED', id = 7", "the id or the key, which must stay"},
+        {"status = 'FAILED', key = NULL", "the id or the key, which must stay"},
+        {"status = 'FAILED', last_error = $reason", "PostgreSQL refuses status = 'FAILED',"},
+        {"status = 'FAILED', attempts = $error",
+         "is of type integer but expression is of type text"},
+        {"status = 'FAILED' WHERE true --", "PostgreSQL refuses"},
+        {"last_error = $error, status = NULL", "null value in column"},
+    };
+    struct fixture *fixture = *state;
+
+    open_with(fixture, "key", "mark", "");
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('good')");
+    expect(fixture, run_command(fixture, "check"), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_relay_toml(fixture,
+                         "[outbox]\nadopt = true\nwhere = \"status = 'NEW'\"\nmark = \"status ="
+                         " 'SENT'\"\npark = \"%s\"\n" STDOUT_SINK "\n",
+                         cases[i][0]);
+        (void)run_command(fixture, "check");
+        assert_says(fixture->process.out, cases[i][1]);
+    }
+}
