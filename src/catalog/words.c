@@ -141,6 +141,15 @@ static int put_columns(FILE *out, const struct sql_call *call)
     return table->is_computed ? put_string(out, table->all_columns) : put_values(out, call);
 }
 
+/* A value that is computed may fail, and a note must not. */
+static bool is_noted(const struct table *table, const struct outbox_options *options, int column)
+{
+    if (column == COLUMN_PAYLOAD || column == COLUMN_HEADERS)
+        return false;
+    return table->columns[column].expression == NULL || column == COLUMN_EVENT_ID ||
+           (column == COLUMN_KEY && sql_keeps_order(table, options));
+}
+
 /* {moved_columns}: those that the outbox has; {noted_columns}: of these, what a note has; and their
  * names in the parked table, {moved_names} and {noted_names}. */
 static int put_parked_columns(FILE *out, const struct sql_call *call)
@@ -152,7 +161,7 @@ static int put_parked_columns(FILE *out, const struct sql_call *call)
 
     for (int i = COLUMN_ID; i <= COLUMN_CREATED_AT; i++) {
         if (!table_has(table, (enum column)i) ||
-            (noted && (i == COLUMN_PAYLOAD || i == COLUMN_HEADERS)))
+            (noted && !is_noted(table, options_of(call->about), i)))
             continue;
         if (names)
             (void)fprintf(out, "%s%s", comma, column_name((enum column)i));

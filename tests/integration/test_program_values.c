@@ -133,6 +133,36 @@ TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other
     }
 }
 
+/* It can be neither sent nor moved. */
+TEST(a_row_that_cannot_be_computed_and_may_not_be_deleted_waits_and_harms_no_other)
+{
+    static const char *const orders[] = {"key", "none"};
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 2; i++) {
+        open_mode(fixture, orders[i]);
+        sql(fixture->conn,
+            "CREATE OR REPLACE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE"
+            " 'kept'; END $$; CREATE TRIGGER keep BEFORE DELETE ON outbox FOR EACH ROW EXECUTE"
+            " FUNCTION keep()");
+        sql(fixture->conn,
+            "INSERT INTO outbox (kind, details, body) SELECT 'k' || n, CASE n WHEN 7 THEN '{broken'"
+            " ELSE '{\"topic\": \"orders\"}' END, to_jsonb(n) FROM generate_series(1, 50) n");
+        drain(fixture, 1);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 49);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 7"
+                                                   " AND state = 'refused' AND error LIKE"
+                                                   " '%%kept%%'"),
+                         1);
+        sql(fixture->conn, "DROP TRIGGER keep ON outbox");
+        expect(fixture, run(fixture, "dead", "retry", "7", "-c", fixture->config), 0);
+        drain(fixture, 1);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 7"
+                                                   " AND state = 'dead' AND raw LIKE '%%broken%%'"),
+                         1);
+    }
+}
+
 TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
 {
     struct fixture *fixture = *state;

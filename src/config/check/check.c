@@ -153,6 +153,9 @@ static void check_lists(const struct loader *loader)
         report_problem(loader->report, locate(loader, "outbox", "park"),
                        "park: needs a `where` that is true for unsent rows, and no longer once a "
                        "row is parked");
+    if (outbox->park != NULL && outbox->on_sent == ON_SENT_MARK && outbox->mark == NULL)
+        report_problem(loader->report, locate(loader, "outbox", "park"),
+                       "park: needs a `mark` too, which says of the row that it has been sent");
     if (outbox->mark == NULL)
         return;
     if (outbox->on_sent != ON_SENT_MARK)
