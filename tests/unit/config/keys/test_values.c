@@ -22,8 +22,10 @@ static const char *companion(const char *name)
         return "backoff_max = \"1h\"\n";
     if (strcmp(name, "backoff_max") == 0)
         return "backoff = \"1ms\"\n";
-    if (strcmp(name, "mark") == 0 || strcmp(name, "park") == 0)
+    if (strcmp(name, "mark") == 0)
         return "where = \"unsent\"\n";
+    if (strcmp(name, "park") == 0)
+        return "where = \"unsent\"\nmark = \"unsent = false\"\n";
     return strcmp(name, "publish_timeout") == 0 ? "shutdown_timeout = \"1h\"\n" : "";
 }
 
@@ -234,4 +236,23 @@ TEST(a_condition_is_one_line_of_512_bytes_at_most)
                    "relay.toml:4:1: where: must be one line without tabs");
     assert_refused("[sink.out]\ntype = \"stdout\"\n[outbox]\nwhere = \"\"\n",
                    "relay.toml:4:1: where: must not be empty");
+}
+
+TEST(the_lists_that_mark_and_park_need_a_condition)
+{
+#define LISTS "[sink.out]\ntype = \"stdout\"\n[outbox]\n"
+    assert_accepted(LISTS "where = \"a\"\nmark = \"a = b\"\npark = \"a = $error\"\n");
+    assert_accepted(LISTS "where = \"a\"\non_sent = \"delete\"\npark = \"a = $error\"\n");
+    assert_refused(LISTS "mark = \"a = b\"\n",
+                   "relay.toml:4:1: mark: needs a `where` that is true for unsent rows, and no"
+                   " longer once a row is marked");
+    assert_refused(LISTS "on_sent = \"delete\"\nwhere = \"a\"\nmark = \"a = b\"\n",
+                   "relay.toml:6:1: mark: has no use with on_sent = \"delete\"");
+    assert_refused(LISTS "on_sent = \"delete\"\npark = \"a = b\"\n",
+                   "relay.toml:5:1: park: needs a `where` that is true for unsent rows, and no"
+                   " longer once a row is parked");
+    assert_refused(
+        LISTS "where = \"a\"\npark = \"a = b\"\n",
+        "relay.toml:5:1: park: needs a `mark` too, which says of the row that it has been"
+        " sent");
 }
