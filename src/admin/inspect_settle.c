@@ -65,7 +65,7 @@ static int prepare(struct admin *admin, struct findings *findings, const char *s
     char *sql = NULL;
     int status;
 
-    if (asprintf(&sql, "PREPARE settling AS %s WHERE false RETURNING 1; DEALLOCATE settling",
+    if (asprintf(&sql, "PREPARE settling AS %s\nWHERE false RETURNING 1; DEALLOCATE settling",
                  statement) < 0)
         return error_no_memory(error);
     status = session_execute(&admin->session, sql, error);

@@ -10,6 +10,7 @@
 #include "catalog/slice_table.h"
 #include "catalog/values.h"
 #include "catalog/words.h"
+#include "pg/server.h"
 #include "sql/statements.h"
 
 #include <stdio.h>
@@ -285,13 +286,15 @@ static void take_column(struct table *table, const struct table_column *column,
 }
 
 /* Claims of a table whose values are computed read all of its columns. */
-static int list_column(struct table *table, const struct session *session, const char *name,
-                       struct error *error)
+static int list_column(struct table *table, const struct session *session,
+                       const struct table_column *column, int place, struct error *error)
 {
     size_t len = strlen(table->all_columns);
     char quoted[QUOTED_BYTES_MAX];
 
-    table_quote(session, name, quoted);
+    table_quote(session, column->name, quoted);
+    if (strcmp(column->base, "json") == 0 || strcmp(column->base, "jsonb") == 0)
+        table->json_columns[place / 8] |= (unsigned char)(1 << place % 8);
     if (len + strlen(quoted) + sizeof ", " > sizeof table->all_columns)
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                          "table %s has too many columns for expressions: their names take more"
@@ -369,7 +372,7 @@ static int find_columns(struct table *table, struct session *session,
         columns[i] = read_column(result, i);
         take_column(table, &columns[i], options->on_sent);
         if (status == 0 && table->is_computed)
-            status = list_column(table, session, columns[i].name, error);
+            status = list_column(table, session, &columns[i], i, error);
     }
     if (status == 0)
         status = refuse_own(table, columns, count, error);
@@ -456,6 +459,27 @@ static int check_borrowed(const struct table *table, struct session *session,
     return status;
 }
 
+/* PostgreSQL also runs what SQL of the configuration names while it parses and plans it: immutable
+ * functions of constants, and the constraints of domains whose literals are in it. */
+static int check_given(struct table *table, struct session *session,
+                       const struct outbox_options *options, struct error *error)
+{
+    if (options->allow_superuser || !values_are_qualified(table) ||
+        server_check_role(session, false, error) == 0)
+        return 0;
+    if (error->kind != ERROR_PERMANENT)
+        return -1;
+    (void)error_set(
+        error, ERROR_PERMANENT, ERROR_DATABASE,
+        "SQL in [outbox] names an object with its schema, and role \"%s\" is a superuser,"
+        " or may become one: the object's owner would have its rights",
+        session_role(session));
+    return error_hint(error,
+                      "connect as the owner of %s, or as the relay's role; or trust the owners of"
+                      " such objects with allow_superuser = true in [database]",
+                      table->quoted);
+}
+
 /* The shape differs after every change of the outbox or of the relay's own tables that a
  * description depends on (columns, defaults, indexes, triggers, rules, owner, rights, another table
  * of the name). VACUUM and ANALYZE do not change it. A session that has locked the outbox in this
@@ -481,6 +505,8 @@ static int describe(struct table *table, struct session *session,
         check_borrowed(table, session, options, error) < 0)
         return -1;
     name_columns(table, session, options);
+    if (check_given(table, session, options, error) < 0)
+        return -1;
     if (!table->exists)
         return 0;
     if (read_shape(table, session, error) < 0)
@@ -490,7 +516,10 @@ static int describe(struct table *table, struct session *session,
     if (table_plain(table, &not_plain) <
         0) /* planning a query on a view may run its owner's functions */
         return 0;
-    if (table->where != NULL && filter_check(table, session, error) < 0)
+    if (values_check_where(table, session, error) < 0)
+        return -1;
+    if (table->where != NULL && table->sql_problem[0] == '\0' &&
+        filter_check(table, session, error) < 0)
         return -1;
     if (values_describe(table, session, error) < 0)
         return -1;

@@ -64,14 +64,17 @@ struct table {
     const char *mark;      /* [outbox] mark; NULL: sent_at = clock_timestamp() */
     const char *park;      /* [outbox] park; NULL: parked rows leave the table */
     char sql_problem[640]; /* why SQL of the configuration cannot be used; "": it can */
-    char key_columns[512]; /* of the key's expression: "a = DEFAULT, b = DEFAULT" */
-    char called[512];      /* the functions that this SQL calls and that are not PostgreSQL's own */
+    char key_columns[ALL_COLUMNS_BYTES_MAX]; /* of the key's expression: "a = DEFAULT, b = DEFAULT"
+                                              */
+    char called[512]; /* the functions that this SQL calls and that are not PostgreSQL's own */
     struct table_column columns[COLUMN_COUNT];
     struct table_column headers[OUTBOX_HEADERS_MAX]; /* the values of [outbox.headers] */
     const struct outbox_header *header_names;        /* as configured */
     int header_count;
     bool is_computed; /* some value is an expression, or there are [outbox.headers], due or park */
     char all_columns[ALL_COLUMNS_BYTES_MAX]; /* all that the table has, quoted: "a, b, ..." */
+    unsigned char json_columns[200]; /* a bit for each of these that is json or jsonb; 1,600 is
+                                        PostgreSQL's limit */
 };
 
 void table_quote(const struct session *session, const char *name, char out[QUOTED_BYTES_MAX]);

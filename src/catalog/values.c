@@ -104,7 +104,7 @@ static int take_failure(struct table *table, const struct source *source, int ah
 /* ---- expressions */
 
 /* Parsed with and without its outer parentheses, a text that begins and ends with a parenthesis is
- * one value. Nothing of it is run. */
+ * one value. Nothing of it is run but the input functions of types whose literals it has. */
 static int parse(struct table *table, struct session *session, const struct source *source,
                  struct error *error)
 {
@@ -146,11 +146,11 @@ static int take_type(struct table *table, struct session *session, const struct 
     return is_of_system ? refuse(table, source, "reads a system column") : 0;
 }
 
-/* Whoever owns a function that the relay calls has the relay's rights. */
-static int check_functions(struct table *table, struct session *session,
-                           const struct source *source, struct error *error)
+/* Whoever can change what the relay uses has the relay's rights. */
+static int check_uses(struct table *table, struct session *session, const struct source *source,
+                      struct error *error)
 {
-    PGresult *result = table_query(table, session, statement_value_functions, 0, NULL, error);
+    PGresult *result = table_query(table, session, statement_value_uses, 0, NULL, error);
     size_t len = strlen(table->called);
     char why[220];
     int status = 0;
@@ -159,13 +159,11 @@ static int check_functions(struct table *table, struct session *session,
         return -1;
     for (int row = 0; row < PQntuples(result) && len < sizeof table->called; row++)
         len += (size_t)snprintf(table->called + len, sizeof table->called - len,
-                                "%s%s calls %s of role \"%s\"", len > 0 ? "; " : "", source->title,
+                                "%s%s %s of role \"%s\"", len > 0 ? "; " : "", source->title,
                                 PQgetvalue(result, row, 0), PQgetvalue(result, row, 1));
-    if (PQntuples(result) > 0 && PQgetvalue(result, 0, 2)[0] != 't') {
-        (void)snprintf(why, sizeof why,
-                       "calls %.64s, whose owner \"%.40s\" is neither the owner of the outbox, nor"
-                       " this role, nor a superuser",
-                       PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1));
+    if (PQntuples(result) > 0 && !PQgetisnull(result, 0, 2)) {
+        (void)snprintf(why, sizeof why, "%.64s, %.150s", PQgetvalue(result, 0, 0),
+                       PQgetvalue(result, 0, 2));
         status = refuse(table, source, why);
     }
     PQclear(result);
@@ -217,6 +215,19 @@ static int check_plain(struct table *table, struct session *session, const struc
     return has_subquery ? refuse(table, source, "has a subquery") : 0;
 }
 
+/* A row that is sent again must have the same event id. */
+static int check_immutable(struct table *table, struct session *session,
+                           const struct source *source, struct error *error)
+{
+    if (run_given(table, session, "CREATE TEMPORARY TABLE {outbox_name} (LIKE {outbox})", "",
+                  error) < 0)
+        return take_failure(table, source, NO_POSITION, error);
+    return run_given(table, session, "CREATE INDEX ON pg_temp.{outbox_name} (({source} IS NULL))",
+                     source->sql, error) == 0
+               ? 0
+               : take_failure(table, source, NO_POSITION, error);
+}
+
 static int describe_expression(struct table *table, struct session *session,
                                const struct source *source, struct table_column *column,
                                struct error *error)
@@ -226,11 +237,13 @@ static int describe_expression(struct table *table, struct session *session,
     if (status == 0)
         status = take_type(table, session, source, column, error);
     if (status == 0)
-        status = check_functions(table, session, source, error);
+        status = check_uses(table, session, source, error);
     if (status == 0)
         status = check_plain(table, session, source, error);
     if (status == 0)
         status = check_steady(table, session, source, error);
+    if (status == 0 && column == &table->columns[COLUMN_EVENT_ID])
+        status = check_immutable(table, session, source, error);
     return status;
 }
 
@@ -252,7 +265,7 @@ static int run_list(const struct table *table, struct session *session, const st
 {
     char statement[320];
 
-    (void)snprintf(statement, sizeof statement, "%s UPDATE {outbox} SET %s%s%s WHERE false", start,
+    (void)snprintf(statement, sizeof statement, "%s UPDATE {outbox} SET %s%s%s\nWHERE false", start,
                    list->word, more, list->from);
     return run_given(table, session, statement, "", error);
 }
@@ -268,7 +281,7 @@ static int describe_list(struct table *table, struct session *session, const str
     if (run_given(table, session, VIEW "1", "", error) < 0 ||
         run_list(table, session, list, RULE, rest, error) < 0)
         return take_failure(table, source, NO_POSITION, error);
-    status = check_functions(table, session, source, error);
+    status = check_uses(table, session, source, error);
     if (status != 0)
         return status;
     if (run_list(table, session, list, "PREPARE relay_list AS", rest, error) < 0)
@@ -293,6 +306,7 @@ static int try_list(const struct table *table, struct session *session, const ch
 {
     struct error ignored;
     PGresult *result;
+    int status = 0;
 
     if (session_execute(session, "BEGIN", error) < 0)
         return -1;
@@ -309,9 +323,11 @@ static int try_list(const struct table *table, struct session *session, const ch
         (void)findings_add(findings, FINDING_ERROR, "[outbox] %s: %s",
                            state != NULL ? "park" : "mark", error->text);
     else if (result == NULL)
-        return -1;
+        status = -1;
     PQclear(result);
-    return session_execute(session, "ROLLBACK", &ignored);
+    if (session->conn != NULL && session_execute(session, "ROLLBACK", &ignored) < 0)
+        status = -1;
+    return status;
 }
 
 int values_try_lists(const struct table *table, struct session *session, struct findings *findings,
@@ -405,6 +421,23 @@ static void put_title(char title[128], const struct table *table, int i)
                        column_name((enum column)i));
 }
 
+/* Names with a dot are those of objects outside PostgreSQL's own schema, because search_path is
+ * empty. Where quotes may mislead, any dot counts. */
+static bool is_qualified(const char *sql)
+{
+    bool all =
+        strpbrk(sql, "\\$") != NULL || strstr(sql, "--") != NULL || strstr(sql, "/*") != NULL;
+    char quote = '\0';
+
+    for (const char *at = sql; *at != '\0'; at++) {
+        if (quote == '\0' ? strchr("'\"", *at) != NULL : *at == quote)
+            quote = quote == '\0' ? *at : '\0';
+        else if (*at == '.' && (quote == '\0' || all) && !(at[1] >= '0' && at[1] <= '9'))
+            return true;
+    }
+    return false;
+}
+
 /* The next expression after `*at`; NULL: there is none. */
 static struct table_column *next_expression(struct table *table, int *at, struct source *source)
 {
@@ -419,6 +452,44 @@ static struct table_column *next_expression(struct table *table, int *at, struct
         return column;
     }
     return NULL;
+}
+
+bool values_are_qualified(struct table *table)
+{
+    const char *const lists[] = {table->where, table->mark, table->park};
+    struct source source;
+    bool are = false;
+    int at = 0;
+
+    while (!are && next_expression(table, &at, &source) != NULL)
+        are = is_qualified(source.sql);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        are = are || (lists[i] != NULL && is_qualified(lists[i]));
+    return are;
+}
+
+static int describe_uses(struct table *table, struct session *session, const struct source *source,
+                         struct table_column *column, struct error *error)
+{
+    int status = parse(table, session, source, error);
+
+    (void)column;
+    return status != 0 ? status : check_uses(table, session, source, error);
+}
+
+int values_check_where(struct table *table, struct session *session, struct error *error)
+{
+    char *sql = NULL;
+    int status;
+
+    if (table->where == NULL || !is_qualified(table->where))
+        return 0;
+    if (asprintf(&sql, "(%s)", table->where) < 0)
+        return error_no_memory(error);
+    status = in_transaction(describe_uses, table, session,
+                            &(struct source){.title = "[outbox] where", .sql = sql}, NULL, error);
+    free(sql);
+    return status;
 }
 
 int values_describe(struct table *table, struct session *session, struct error *error)

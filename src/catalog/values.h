@@ -16,6 +16,12 @@
  * list, cannot be used. Returns 0, or -1 with *error set when the database could not be asked. */
 int values_describe(struct table *table, struct session *session, struct error *error);
 
+/* Whether SQL of the configuration names objects that are not PostgreSQL's own. */
+bool values_are_qualified(struct table *table);
+
+/* Sets sql_problem when `where` uses something that cannot be trusted. 0, or -1 with *error set. */
+int values_check_where(struct table *table, struct session *session, struct error *error);
+
 /* What is wrong with a mark that does not take a row out of `where`. */
 extern const char values_idle_mark[];
 

@@ -146,8 +146,40 @@ static bool is_noted(const struct table *table, const struct outbox_options *opt
 {
     if (column == COLUMN_PAYLOAD || column == COLUMN_HEADERS)
         return false;
-    return table->columns[column].expression == NULL || column == COLUMN_EVENT_ID ||
+    return table->columns[column].expression == NULL ||
            (column == COLUMN_KEY && sql_keeps_order(table, options));
+}
+
+/* A note does not have an event id that is computed. */
+static const char *choose_noted_event_id(const void *about)
+{
+    return table_of(about)->columns[COLUMN_EVENT_ID].expression == NULL ? "{event_id}::text"
+                                                                        : "NULL::text";
+}
+
+/* The whole row as a JSON object of texts, which json_populate_record() turns into the row again.
+ * format() and to_json() of a text use no casts, which the owner of a type may have made. */
+static int put_raw(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+    const char *at = table->all_columns;
+
+    (void)fputs("(SELECT row_to_json(relay_texts)::text FROM (SELECT", out);
+    for (int i = 0; *at != '\0'; i++) {
+        size_t len = 1;
+
+        while (at[len] != '"' || at[++len] == '"')
+            len++;
+        if ((table->json_columns[i / 8] >> i % 8 & 1) != 0)
+            (void)fprintf(out, "%s %.*s", i > 0 ? "," : "", (int)len, at);
+        else
+            (void)fprintf(out,
+                          "%s CASE WHEN %.*s IS DISTINCT FROM NULL THEN format('%%s', %.*s) END"
+                          " AS %.*s",
+                          i > 0 ? "," : "", (int)len, at, (int)len, at, (int)len, at);
+        at += len + strspn(at + len, ", ");
+    }
+    return put_string(out, ") relay_texts)");
 }
 
 /* {moved_columns}: those that the outbox has; {noted_columns}: of these, what a note has; and their
@@ -342,6 +374,8 @@ static const struct sql_word words[] = {
     {"not_before", .put = put_not_before},
     {"mark", .put = put_mark},
     {"park", .put = put_park},
+    {"raw", .put = put_raw},
+    {"noted_event_id", .choose = choose_noted_event_id},
     {"is_out", .text = "({unsent}) IS NOT TRUE"},
     {"kept", .put = put_kept},
     {"is_marked", .choose = choose_is_marked},

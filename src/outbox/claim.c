@@ -146,7 +146,8 @@ static struct row_size measure(const PGresult *result, int row, struct message *
     int64_t payload_len;
 
     if (size.whole) {
-        size.rest_len = (int64_t)(message->key.len + message->type.len + headers.len);
+        size.rest_len = (int64_t)(message->key.len + message->type.len + headers.len) +
+                        PQgetlength(result, row, CLAIM_MORE_HEADERS);
     } else {
         const char *lengths = PQgetvalue(result, row, CLAIM_LENGTHS);
 
@@ -275,22 +276,28 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
     return 0;
 }
 
-/* With a mark that leaves its rows unsent each row would be published for ever. So the first row of
- * a session is marked, and the mark rolled back, before anything is published. That a trigger or
- * the row itself is at fault is found by settling it. */
+/* With a mark that leaves its rows unsent each row would be published for ever. So rows of a
+ * session's first batch are marked one by one, until one is then out of `where`, and the mark is
+ * rolled back, before anything is published. That a trigger or some other row is at fault is found
+ * by settling it. */
 static int try_mark(struct outbox *outbox, struct batch *batch, struct error *error)
 {
-    struct message *first = &batch->messages[0];
-    int marked;
+    int marked = 0;
 
     if (outbox->table.mark == NULL || outbox->mark_is_tried || batch->parked || batch->refused ||
         batch->count == 0)
         return 0;
-    marked = settling_try(outbox, batch, SETTLING_TRIAL, (struct rows){&first, 1}, error);
+    for (int i = 0; i < batch->count && marked == 0; i++) {
+        struct message *message = &batch->messages[i];
+
+        marked = settling_try(outbox, batch, SETTLING_TRIAL, (struct rows){&message, 1}, error);
+        if (marked == 0 && (outbox->table.has_triggers || strstr(error->text, "settled 0") == NULL))
+            return 0;
+    }
     if (marked < 0)
         return -1;
     outbox->mark_is_tried = marked > 0;
-    if (marked > 0 || outbox->table.has_triggers || strstr(error->text, "settled 0") == NULL)
+    if (marked > 0)
         return 0;
     return error_set(error, ERROR_FATAL, ERROR_DATABASE, "%s", values_idle_mark);
 }

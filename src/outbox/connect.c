@@ -116,6 +116,7 @@ static int describe(struct outbox *outbox, struct error *error)
         return -1;
     }
     outbox->table = table;
+    outbox->session.computes_values = table.is_computed;
     payload = table.columns[COLUMN_PAYLOAD].base;
     outbox->payload_is_json = strcmp(payload, "json") == 0 || strcmp(payload, "jsonb") == 0;
     if (atomic_flag_test_and_set(&warned))

@@ -284,10 +284,12 @@ static void explain_count(const struct outbox *outbox, struct error *error)
     if (settled == NULL || !error_is_sqlstate(error, "22P02"))
         return;
     (void)snprintf(counted, sizeof counted, "%.*s", (int)strcspn(settled, "\""), settled);
-    (void)error_set(
-        error, ERROR_PERMANENT, ERROR_DATABASE,
-        "database: %s: a trigger or a rule on table %s interferes%s", counted, outbox->table.quoted,
-        outbox->table.park != NULL ? ", or [outbox] park leaves rows within where" : "");
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "database: %s: a trigger or a rule on table %s interferes%s", counted,
+                    outbox->table.quoted,
+                    outbox->table.mark != NULL || outbox->table.park != NULL
+                        ? ", or [outbox] mark or park leaves rows within where"
+                        : "");
 }
 
 /* A row whose trigger takes too long must not hold up its neighbours for long. The session's own

@@ -63,6 +63,7 @@ static int park_raw(struct outbox *outbox, const struct batch *batch, const char
                                     {.bytes = (char *)as, .len = strlen(as)}};
 
     if (settling_begin(outbox, error) < 0 ||
+        session_queue(&outbox->session, "take_time", 0, NULL, false, error) < 0 ||
         session_queue(&outbox->session, "park_raw", 3, params, false, error) < 0)
         return -1;
     return settling_end(outbox, false, error);
@@ -76,9 +77,7 @@ static int park(struct outbox *outbox, struct batch *batch, struct rows rows, st
     int parked = settling_try(outbox, batch, SETTLING_PARK, rows, error);
 
     if (parked == 0 && is_not_computable(outbox, batch))
-        parked = park_raw(outbox, batch, "json", error);
-    if (parked == 0 && is_not_computable(outbox, batch))
-        parked = park_raw(outbox, batch, "text", error);
+        parked = park_raw(outbox, batch, "whole", error);
     if (parked == 0 && outbox->session.failure == FAILURE_DAMAGED &&
         batch->messages[0].unreadable && !batch->parked)
         parked = park_raw(outbox, batch, "bare", error);

@@ -227,8 +227,9 @@ static int put_anew(FILE *out, const struct sql_call *call)
     const char *name = call->argument;
 
     if (!table_has(table_of(call->about), column_of(name)))
-        return fprintf(out, "locked.%s", name) < 0 ? -1 : 0;
-    return fprintf(out, "CASE WHEN raw IS NULL THEN locked.%s ELSE computed.%s END", name, name) < 0
+        return fprintf(out, "relay_locked.%s", name) < 0 ? -1 : 0;
+    return fprintf(out, "CASE WHEN raw IS NULL THEN relay_locked.%s ELSE computed.%s END", name,
+                   name) < 0
                ? -1
                : 0;
 }
@@ -279,6 +280,15 @@ static bool has_more(const void *about)
 static const char *choose_more_headers(const void *about)
 {
     return has_more(about) ? "more_headers" : "NULL::bytea[]";
+}
+
+/* A parked value may be compressed. */
+static const char *choose_more_headers_len(const void *about)
+{
+    if (!has_more(about))
+        return "0";
+    return is_computed(about) ? "coalesce(pg_column_size(more_headers), 0)"
+                              : "coalesce(octet_length(array_send(more_headers)), 0)";
 }
 
 static const char *choose_not_before(const void *about)
@@ -417,6 +427,7 @@ static const struct sql_word words[] = {
     {"noted", .choose = choose_noted},
     {"payload_is_null", .choose = choose_payload_is_null},
     {"more_headers_as_sent", .choose = choose_more_headers},
+    {"more_headers_len", .choose = choose_more_headers_len},
     {"not_before_as_sent", .choose = choose_not_before},
     {"taken_bytes",
      .text = "coalesce(nullif(current_setting('outbox_relay.taken', true), '')::int8, 0)"},

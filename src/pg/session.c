@@ -310,10 +310,26 @@ int session_sync(struct session *session, struct error *error)
     return flush(session, answer_deadline_ms(session), error);
 }
 
+/* A cast to regclass, a jsonpath or a function's own error may raise what is otherwise said of a
+ * statement. PostgreSQL shows the position of an error of the statement itself, and plans anew in
+ * RevalidateCachedQuery(). */
+static bool is_of_value(const PGresult *result, const char *sqlstate)
+{
+    static const char *const classes[] = {"0A", "3F", "42"};
+    const char *source = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+    bool is = false;
+
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        is = is || strncmp(sqlstate, classes[i], 2) == 0;
+    return is && strcmp(sqlstate, "42501") != 0 &&
+           PQresultErrorField(result, PG_DIAG_STATEMENT_POSITION) == NULL &&
+           (source == NULL || strcmp(source, "RevalidateCachedQuery") != 0);
+}
+
 /* Classes in `not_rows` are about the connection, the transaction, the catalog, permissions,
  * resources or the server, not about a row. The exceptions in `rows` are query_canceled, which here
  * means statement_timeout, and out_of_memory. */
-static enum failure classify_failure(const PGresult *result)
+static enum failure classify_failure(const struct session *session, const PGresult *result)
 {
     static const char *const not_rows[] = {"08", "0A", "25", "26", "28", "2D", "3D", "3F",
                                            "40", "42", "53", "55", "57", "58", "F0", NULL};
@@ -326,6 +342,8 @@ static enum failure classify_failure(const PGresult *result)
         return FAILURE_LOCKED;
     if (strncmp(sqlstate, "XX", 2) == 0)
         return FAILURE_DAMAGED;
+    if (session->computes_values && is_of_value(result, sqlstate))
+        return FAILURE_ROW;
     for (int i = 0; rows[i] != NULL; i++)
         if (strcmp(sqlstate, rows[i]) == 0)
             return FAILURE_ROW;
@@ -337,7 +355,7 @@ static enum failure classify_failure(const PGresult *result)
 
 static void note_failure(struct session *session, const PGresult *result, struct error *error)
 {
-    session->failure = classify_failure(result);
+    session->failure = classify_failure(session, result);
     (void)session_fail(session, result, error);
 }
 

@@ -52,6 +52,7 @@ struct session {
     bool in_transaction;  /* set by the caller; COMMIT, ROLLBACK and closing clear it */
     bool in_flight;       /* a claim was sent behind the last COMMIT, and none of its answers was
                              read: set by outbox_settle(), cleared by round_read() and closing */
+    bool computes_values; /* statements have SQL of the configuration, which any row may fail */
     enum failure failure; /* why the last queued statement failed */
     /* Notifications are counted and not stored, because any role may send any number of them. */
     struct {

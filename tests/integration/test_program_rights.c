@@ -133,6 +133,60 @@ TEST(no_function_of_the_owner_runs_for_a_superuser)
 }
 
 /* With the rights of the server's user of the operating system anything can be had. */
+/* So does what the configuration names, when it is parsed and planned, and a trigger when a mark is
+ * tried. */
+TEST(no_sql_of_the_configuration_runs_the_owners_functions_for_a_superuser)
+{
+    static const char *const configurations[] = {
+        "where = \"public.rise(type) IS NULL\"\n",
+        "mark = \"type = public.rise('SENT')\"\nwhere = \"type IS NULL\"\n",
+        "due = \"(created_at + public.rise('1 s')::interval)\"\n",
+        "[outbox.columns]\ntopic = \"(public.rise('a') || topic)\"\n",
+        "[outbox.columns]\ntopic = \"(('{x}'::public.rising[])[1]::text)\"\n",
+        "[outbox.headers]\nh = \"(public.rise('a'))\"\n",
+    };
+    static const char *const commands[][2] = {
+        {"init", NULL}, {"check", NULL}, {"status", NULL}, {"dead", "list"}};
+    struct fixture *fixture = *state;
+    const char *at = strchr(fixture->url, '@');
+
+    sql(fixture->conn,
+        "SET ROLE " HARNESS_RELAY "; CREATE FUNCTION rise() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$BEGIN EXECUTE 'ALTER ROLE " HARNESS_RELAY " SUPERUSER'; RETURN NEW; END$$; CREATE"
+        " TRIGGER rise BEFORE UPDATE ON outbox FOR EACH ROW EXECUTE FUNCTION rise(); CREATE FUNCTION"
+        " rise_now() RETURNS void LANGUAGE plpgsql AS $$BEGIN EXECUTE 'ALTER ROLE " HARNESS_RELAY
+        " SUPERUSER'; END$$; CREATE FUNCTION rise(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS"
+        " $$BEGIN PERFORM public.rise_now(); RETURN $1; END$$; CREATE DOMAIN rising AS text CHECK"
+        " (rise(VALUE) <> ''); RESET ROLE");
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
+    for (size_t i = 0; i < sizeof configurations / sizeof *configurations; i++) {
+        (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                       harness_file("other.toml",
+                                    STDOUT_SINK "\n[database]\nurl = \"postgresql://postgres%s\"\n"
+                                                "[outbox]\norder = \"none\"\nadopt = true\n%s",
+                                    at, configurations[i]));
+        for (size_t j = 0; j < sizeof commands / sizeof *commands; j++) {
+            expect(fixture, run(fixture, commands[j][0], "-c", fixture->config, commands[j][1]), 3);
+            assert_says(j == 1 ? fixture->process.out : fixture->process.err,
+                        "names an object with its schema");
+        }
+    }
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("other.toml",
+                                STDOUT_SINK "\n[database]\nurl = \"postgresql://postgres%s\"\n"
+                                            "[outbox]\norder = \"none\"\nadopt = true\nwhere ="
+                                            " \"type IS NULL\"\nmark = \"type = 'SENT'\"\n",
+                                at));
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    assert_says(fixture->process.out, "is a superuser");
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM pg_roles WHERE rolname = '" HARNESS_RELAY
+                                "' AND rolsuper"),
+                     0);
+    sql(fixture->conn, "DROP FUNCTION rise() CASCADE; DROP FUNCTION rise(text) CASCADE; DROP"
+                       " FUNCTION rise_now()");
+}
+
 TEST(a_role_that_may_run_programs_on_the_server_counts_as_a_superuser)
 {
     struct fixture *fixture = *state;

@@ -133,6 +133,92 @@ TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other
     }
 }
 
+/* PostgreSQL says the same of a statement as of such a row. */
+TEST(a_row_may_fail_with_an_error_of_any_kind)
+{
+    static const char *const cases[][3] = {
+        {"(details::regclass::text)", "pg_class", "no.such_table"},
+        {"(jsonb_path_query_first(body, details::jsonpath)#>>'{}')", "$", "$.("},
+        {"(date_trunc(details, timestamp '2020-01-01')::text)", "day", "timezone"},
+    };
+    struct fixture *fixture = *state;
+    char text[512];
+
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const char *const *words = cases[i / 2];
+
+        make_table(fixture);
+        sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS printed");
+        (void)snprintf(text, sizeof text,
+                       "[outbox.columns]\nid = \"seq\"\nevent_id = \"id\"\ntopic = \"%s\"\nkey ="
+                       " \"kind\"\npayload = \"body\"\n",
+                       words[0]);
+        configure_with(fixture,
+                       i % 2 == 0 ? "order = \"key\"\n" OUTBOX : "order = \"none\"\n" OUTBOX, text);
+        init(fixture);
+        (void)snprintf(
+            text, sizeof text,
+            "INSERT INTO outbox (kind, details, body) SELECT 'k' || n, CASE n WHEN 5 THEN"
+            " '%s' ELSE '%s' END, to_jsonb('t'::text) FROM generate_series(1, 100) n",
+            words[2], words[1]);
+        sql(fixture->conn, "%s", text);
+        drain(fixture, 1);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 99);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 5"
+                                                   " AND state = 'dead' AND raw IS NOT NULL"),
+                         1);
+    }
+}
+
+TEST(a_row_that_is_kept_as_a_whole_comes_back_as_it_was)
+{
+    struct fixture *fixture = *state;
+
+    open_mode(fixture, "key");
+    sql(fixture->conn,
+        "ALTER TABLE outbox ADD money money DEFAULT '1.50', ADD ranges int4range DEFAULT '[1,4)',"
+        " ADD letter \"char\" DEFAULT 'x', ADD numbers int[] DEFAULT '{1,NULL,3}', ADD till"
+        " timestamptz DEFAULT 'infinity', ADD part float8 DEFAULT 'NaN', ADD bytes bytea DEFAULT"
+        " '\\x00ff', ADD tree json DEFAULT '{\"a\":  [1, {}]}', ADD nothing text, ADD pair"
+        " outbox_slice DEFAULT '(1,)', ADD \"it\"\"s, \" text DEFAULT '\"quoted\", {}'");
+    sql(fixture->conn,
+        "INSERT INTO outbox (kind, details, body) VALUES ('k', '{broken', '[null]');"
+        " CREATE TEMPORARY TABLE before AS SELECT to_jsonb(outbox) - 'id' AS row FROM"
+        " outbox");
+    drain(fixture, 1);
+    sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{details}',"
+                       " to_jsonb('{\"topic\": \"late\"}'::text)); UPDATE before SET row ="
+                       " jsonb_set(row, '{details}', to_jsonb('{\"topic\": \"late\"}'::text))");
+    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    drain(fixture, 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed, before WHERE"
+                                               " line->'payload' = row"),
+                     1);
+}
+
+/* The mark is of no use for them, but it is for the others. */
+TEST(a_mark_that_leaves_some_rows_unsent_stops_no_other)
+{
+    struct fixture *fixture = *state;
+
+    make_table(fixture);
+    configure_with(fixture,
+                   "adopt = true\nwhere = \"status = 'NEW'\"\nmark = \"status = CASE WHEN seq % 2 ="
+                   " 1 THEN status ELSE 'SENT' END -- even\"\n",
+                   COLUMNS);
+    init(fixture);
+    sql(fixture->conn,
+        "INSERT INTO outbox (kind, details) SELECT 'k' || n, '{\"topic\": \"t\"}' FROM"
+        " generate_series(1, 20) n");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'SENT'"),
+                     10);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state IN"
+                                               " ('refused', 'unsettled') AND error LIKE"
+                                               " '%%[outbox] mark%%'"),
+                     10);
+}
+
 /* It can be neither sent nor moved. */
 TEST(a_row_that_cannot_be_computed_and_may_not_be_deleted_waits_and_harms_no_other)
 {
@@ -205,13 +291,21 @@ static void refuse_each(struct fixture *fixture, const char *outbox, const char 
                        " DROP ROLE IF EXISTS stranger; CREATE ROLE stranger; CREATE OR REPLACE"
                        " FUNCTION theirs.f(text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT"
                        " $1'");
-    sql(fixture->conn, "ALTER FUNCTION theirs.f(text) OWNER TO stranger");
+    sql(fixture->conn,
+        "CREATE FUNCTION theirs.same(text, text) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT"
+        " $1 = $2'; ALTER FUNCTION theirs.f(text) OWNER TO stranger; CREATE OPERATOR theirs.=== ("
+        "LEFTARG = text, RIGHTARG = text, FUNCTION = theirs.same); ALTER OPERATOR theirs.===(text,"
+        " text) OWNER TO stranger; CREATE DOMAIN theirs.d AS text; ALTER DOMAIN theirs.d OWNER TO"
+        " stranger; CREATE SCHEMA anyones; CREATE FUNCTION anyones.f(text) RETURNS text IMMUTABLE"
+        " LANGUAGE sql AS 'SELECT $1'; GRANT CREATE ON SCHEMA anyones TO PUBLIC; GRANT USAGE ON"
+        " SCHEMA anyones, theirs TO PUBLIC");
     for (size_t i = 0; i < count; i++) {
         bool is_of_outbox = cases[i][0][0] == '>';
 
         (void)snprintf(columns, sizeof columns,
-                       "%s\n[outbox.columns]\nevent_id = \"id\"\npayload = \"body\"\n%s%s%s\n",
+                       "%s\n[outbox.columns]\n%spayload = \"body\"\n%s%s%s\n",
                        is_of_outbox ? cases[i][0] + 1 : "",
+                       strncmp(cases[i][0], "event_id =", 10) == 0 ? "" : "event_id = \"id\"\n",
                        strncmp(cases[i][0], "id =", 4) == 0 ? "" : "id = \"seq\"\n",
                        strncmp(cases[i][0], "topic =", 7) == 0 ? "" : "topic = \"kind\"\n",
                        is_of_outbox ? "" : cases[i][0]);
@@ -225,7 +319,7 @@ static void refuse_each(struct fixture *fixture, const char *outbox, const char 
                fixture->process.status == 2 ? 2 : 3);
         assert_string_equal(fixture->process.out, "");
     }
-    sql(fixture->conn, "DROP SCHEMA theirs CASCADE; DROP ROLE stranger");
+    sql(fixture->conn, "DROP SCHEMA theirs, anyones CASCADE; DROP ROLE stranger");
 }
 
 TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
@@ -246,6 +340,12 @@ TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
         {"topic = \"(set_config('search_path', 'public', false))\"", "calls a volatile function"},
         {"topic = \"(ctid::text)\"", "reads a system column"},
         {"topic = \"(theirs.f(kind))\"", "whose owner \"stranger\" is neither"},
+        {"topic = \"(kind::theirs.d::text)\"", "uses the type theirs.d, whose owner \"stranger\""},
+        {"topic = \"((kind OPERATOR(theirs.===) 'z')::text)\"",
+         "uses the operator theirs.===(text,text), whose owner \"stranger\""},
+        {"topic = \"(anyones.f(kind))\"",
+         "in the schema \"anyones\", where everybody may create another one"},
+        {"event_id = \"(seq || '-' || now())\"", "IMMUTABLE"},
         {"topic = \"(f(kind))\"", "function f(text) does not exist"},
         {"key = \"(kind || now())\"", "IMMUTABLE"},
         {"id = \"(seq)\"", "id: must be a column"},
@@ -264,8 +364,28 @@ TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
         {">mark = \"status = 7, nothing = 1\"", "column \"nothing\" of relation"},
     };
 
+    static const char *const conditions[][2] = {
+        {">where = \"theirs.f(status) = 'NEW'\"",
+         "[outbox] where: (theirs.f(status) = 'NEW') calls"},
+        {">where = \"status OPERATOR(theirs.===) 'NEW'\"",
+         "uses the operator theirs.===(text,text)"},
+    };
+
     refuse_each(*state, "adopt = true\nwhere = \"status = 'NEW'\"\n", cases,
                 sizeof cases / sizeof *cases);
+    refuse_each(*state, "adopt = true\non_sent = \"delete\"\n", conditions,
+                sizeof conditions / sizeof *conditions);
+}
+
+TEST(init_creates_no_table_for_expressions)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice, outbox_control");
+    configure_with(fixture, OUTBOX, "[outbox.columns]\nkey = \"(lower(topic))\"\n");
+    expect(fixture, run_command(fixture, "init"), 3);
+    assert_says(fixture->process.err, "init creates only the default table");
+    make_table(fixture);
 }
 
 /* Each row would be published for ever. */

@@ -4,5 +4,5 @@
 {unsent} AND (
     NOT EXISTS (SELECT FROM {parked} noted WHERE {is_note})
     OR {id} NOT IN (SELECT noted.id FROM {parked} noted WHERE {is_note})
-    OR ({id}, {event_id}::text) NOT IN (
+    OR ({id}, {noted_event_id}) NOT IN (
         SELECT noted.id, noted.event_id::text FROM {parked} noted WHERE {is_note}))

@@ -38,7 +38,7 @@ FROM (
         SELECT *, coalesce(octet_length(payload), 0) + meta_len AS row_len
         FROM (
             SELECT *, coalesce(octet_length(key), 0)::int8 + coalesce(octet_length(type), 0)
-                          + coalesce(octet_length(headers), 0) + coalesce(pg_column_size(more_headers), 0) AS meta_len
+                          + coalesce(octet_length(headers), 0) + {more_headers_len} AS meta_len
             FROM (
                 SELECT relay_row, relay_xmin, {as_sent:id} AS id, {as_sent:event_id} AS event_id,
                        {as_sent:topic} AS topic, {as_sent:key} AS key, {as_sent:type} AS type,

@@ -1,7 +1,7 @@
 -- Part of claimed_rows for parked rows where values are computed: those of a row that is kept as a whole, because they
 -- could not be computed before, are computed anew.
 (
-    SELECT relay_row, relay_xmin, relay_slice, locked.id, attempts, parked_at, replayed_at,
+    SELECT relay_row, relay_xmin, relay_slice, relay_locked.id, attempts, parked_at, replayed_at,
            {anew:event_id} AS event_id,
            {anew:topic} AS topic,
            {anew:key} AS key,
@@ -9,19 +9,18 @@
            {anew:payload} AS payload,
            {anew:headers} AS headers,
            {anew:created_at} AS created_at,
-           CASE WHEN raw IS NULL THEN locked.more_headers ELSE computed.more_headers END AS more_headers,
-           CASE WHEN raw IS NULL THEN locked.not_before ELSE computed.not_before END AS not_before
-    FROM locked
+           CASE WHEN raw IS NULL THEN relay_locked.more_headers ELSE computed.more_headers END AS more_headers,
+           CASE WHEN raw IS NULL THEN relay_locked.not_before ELSE computed.not_before END AS not_before
+    FROM locked relay_locked
     LEFT JOIN LATERAL (
         SELECT {value_of:event_id} AS event_id, {value_of:topic} AS topic, {value_of:key} AS key,
                {value_of:type} AS type,
                {value_of:payload} AS payload, {value_of:headers} AS headers, {value_of:created_at} AS created_at,
                {more_headers} AS more_headers, {not_before} AS not_before
         FROM (
-            SELECT (CASE WHEN left(locked.raw, 1) = '{' THEN json_populate_record(NULL::{outbox}, locked.raw::json)
-                         ELSE locked.raw::{outbox} END).*
+            SELECT (json_populate_record(NULL::{outbox}, relay_locked.raw::json)).*
         ) AS {outbox_name}
-        WHERE locked.raw IS NOT NULL
+        WHERE relay_locked.raw IS NOT NULL
     ) computed ON true
     OFFSET 0
 ) computed

@@ -1,7 +1,7 @@
 -- Parks a row whose values cannot be computed, as dead, with the whole row in place of them; or with its id only, if
 -- PostgreSQL cannot read the row. Its key is known where rows keep their order: it is in the index of the claims.
 -- Raises an error when it does not move the row.
--- $1 tid; $2 text why; $3 text the whole row as "json" or "text"; "bare": its id only.
+-- $1 tid; $2 text why; $3 text "whole"; "bare": its id only.
 WITH gone AS (
     DELETE FROM {outbox} WHERE ctid = $1::tid
     RETURNING {raw_values}

@@ -1,5 +1,5 @@
 -- The same as park_raw.sql where [outbox] park lets rows stay in the outbox.
--- $1 tid; $2 text why; $3 text the whole row as "json" or "text"; "bare": its id only.
+-- $1 tid; $2 text why; $3 text "whole"; "bare": its id only.
 WITH taken AS MATERIALIZED (
     SELECT {raw_values} FROM {outbox} WHERE ctid = $1::tid
 ), replaced AS (

@@ -1,4 +1,4 @@
 -- Part of dead_retry: the row itself is copied again, and its values are computed anew.
 ,
 raw = coalesce((
-    SELECT row_to_json({outbox_name})::text FROM {outbox} WHERE head.in_outbox AND {id} = head.id AND {is_out}), raw)
+    SELECT {raw} FROM {outbox} WHERE head.in_outbox AND {id} = head.id AND {is_out}), raw)

@@ -1,0 +1,53 @@
+-- The functions, operators and types that "relay_value", a view of SQL of the configuration, uses and that are not
+-- PostgreSQL's own: what it is, its owner, and why it cannot be trusted (NULL: it can). The relay works with the rights
+-- of the outbox's owner, of this role and of superusers anyway. Whoever may create objects in the schema of a function
+-- or of an operator can take its place by another one that fits its arguments better.
+WITH RECURSIVE reach (class, id) AS (
+    SELECT 'pg_catalog.pg_rewrite'::regclass::oid, r.oid
+    FROM pg_catalog.pg_rewrite r
+    WHERE r.ev_class = 'pg_temp.relay_value'::regclass
+    {reach}
+), near AS (
+    SELECT r.oid
+    FROM pg_catalog.pg_roles r
+    WHERE r.rolsuper OR r.rolname = current_user
+       OR r.oid = (SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.oid = {oid_of:outbox})
+), trusted AS (
+    SELECT oid FROM near
+    UNION
+    SELECT r.oid
+    FROM pg_catalog.pg_roles r
+    JOIN pg_catalog.pg_database d ON r.rolname = 'pg_database_owner' AND d.datname = current_database()
+    WHERE d.datdba IN (SELECT oid FROM near)
+), used AS (
+    SELECT 'calls ' || p.oid::regprocedure AS what, p.proowner AS owner, p.pronamespace AS namespace, true AS is_chosen
+    FROM reach r
+    JOIN pg_catalog.pg_proc p ON r.class = 'pg_catalog.pg_proc'::regclass AND p.oid = r.id
+    UNION
+    SELECT 'uses the operator ' || o.oid::regoperator, o.oprowner, o.oprnamespace, true
+    FROM reach r
+    JOIN pg_catalog.pg_operator o ON r.class = 'pg_catalog.pg_operator'::regclass AND o.oid = r.id
+    UNION
+    SELECT 'uses the type ' || format_type(t.oid, NULL), t.typowner, t.typnamespace, false
+    FROM reach r
+    JOIN pg_catalog.pg_type t ON r.class = 'pg_catalog.pg_type'::regclass AND t.oid = r.id
+)
+SELECT what, owner.rolname,
+       CASE WHEN used.owner NOT IN (SELECT oid FROM trusted) THEN
+                format('whose owner "%s" is neither the owner of the outbox, nor this role, nor a superuser',
+                       owner.rolname)
+            WHEN n.nspowner NOT IN (SELECT oid FROM trusted) THEN
+                format('in the schema of role "%s", which could replace it', pg_get_userbyid(n.nspowner))
+            WHEN is_chosen THEN (
+                SELECT format('in the schema "%s", where %s may create another one that takes its place', n.nspname,
+                              CASE a.grantee WHEN 0 THEN 'everybody'
+                                             ELSE format('role "%s"', pg_get_userbyid(a.grantee)) END)
+                FROM aclexplode(n.nspacl) a
+                WHERE a.privilege_type = 'CREATE' AND a.grantee NOT IN (SELECT oid FROM trusted)
+                LIMIT 1)
+       END AS problem
+FROM used
+JOIN pg_catalog.pg_namespace n ON n.oid = used.namespace
+JOIN pg_catalog.pg_roles owner ON owner.oid = used.owner
+WHERE used.namespace <> 'pg_catalog'::regnamespace
+ORDER BY 3, 1
