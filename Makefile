@@ -33,9 +33,10 @@ CXXFLAGS   += -std=c++17 $(WARNINGS) $(HARDENING) $(OPTIMISE) $(REPEATABLE) -fno
 LDFLAGS    += -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -pthread
 LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 
+PRESETS    := $(sort $(wildcard config/presets/*.toml))
 STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql))
 SOURCES    := $(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp))
-OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/sample.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o $(BUILD)/obj/statements.o
+OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/presets.o $(BUILD)/obj/sample.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o $(BUILD)/obj/statements.o
 LIBRARY    := $(BUILD)/librelay.a
 BINARY     := $(BUILD)/outbox-relay
 
@@ -160,6 +161,15 @@ $(BUILD)/gen/status_page.c: config/status-page.html
 $(addprefix $(BUILD)/gen/,sample.c schema.c status_page.c): $(BUILD)/gen/%.c: Makefile
 	@mkdir -p $(@D)
 	@$(call embed,embedded_$*,$(filter config/%,$^)) > $@
+
+# A table of the names and the texts of config/presets/NAME.toml.
+$(BUILD)/gen/presets.c: $(PRESETS) config/presets Makefile
+	@mkdir -p $(@D)
+	@{ $(foreach file,$(PRESETS),$(call embed,preset_$(subst -,_,$(basename $(notdir $(file)))),$(file));) \
+		echo 'extern const struct embedded_preset { const char *name, *text; } embedded_presets[];'; \
+		echo 'const struct embedded_preset embedded_presets[] = {'; \
+		for name in $(sort $(basename $(notdir $(PRESETS)))); do \
+			echo "{\"$$name\", preset_$$(echo $$name | tr - _)},"; done; echo '{0, 0}};'; } > $@
 
 # src/ROOM/sql/NAME.sql is embedded as statement_NAME.
 $(BUILD)/gen/sql/statements.h: $(STATEMENTS) Makefile

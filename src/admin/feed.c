@@ -299,7 +299,7 @@ static int describe_source(struct feed *feed, struct session *session, const cha
     options.table = strdup(written);
     if (options.table == NULL)
         return error_no_memory(error);
-    options.preset = PRESET_DEFAULT;
+    options.preset_columns = NULL;
     options.order = ORDER_NONE;
     options.on_sent = ON_SENT_MARK;
     options.where = NULL;

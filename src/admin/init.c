@@ -28,7 +28,8 @@
  * of it. */
 static int check_where(struct admin *admin, struct error *error)
 {
-    if (filter_try_index(&admin->table, &admin->session, error) < 0 ||
+    if (table_fits_preset(&admin->table, admin->options, error) < 0 ||
+        filter_try_index(&admin->table, &admin->session, error) < 0 ||
         values_try_index(&admin->table, &admin->session, admin->options, error) < 0)
         return -1;
     if (admin->table.sql_problem[0] == '\0')
@@ -201,7 +202,7 @@ static int create_outbox(struct admin *admin, struct error *error)
 
     if (admin->table.spelt[0] != '\0' || admin->table.lacks_schema)
         return table_refuse_missing(&admin->table, error);
-    if (admin->options->preset != PRESET_DEFAULT)
+    if (admin->options->preset_columns != NULL)
         return error_set(
             error, ERROR_PERMANENT, ERROR_DATABASE,
             "table %s does not exist; init creates only the default table, not that of a preset",

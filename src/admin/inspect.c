@@ -481,6 +481,8 @@ static int try_lists(struct admin *admin, struct findings *findings, struct erro
 
 static int inspect_all(struct admin *admin, struct findings *findings, struct error *error)
 {
+    struct error problem;
+
     inspect_server(admin, findings);
     inspect_encoding(admin, findings);
     if (inspect_read_only(admin, findings, error) < 0 || inspect_role(admin, findings, error) < 0 ||
@@ -488,6 +490,10 @@ static int inspect_all(struct admin *admin, struct findings *findings, struct er
         return -1;
     if (!inspect_table(admin, findings))
         return 0;
+    if (table_fits_preset(&admin->table, admin->options, &problem) < 0) {
+        findings_add_error(findings, &problem);
+        return 0;
+    }
     if (filter_try_index(&admin->table, &admin->session, error) < 0 ||
         values_try_index(&admin->table, &admin->session, admin->options, error) < 0)
         return -1;

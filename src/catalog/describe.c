@@ -496,6 +496,33 @@ static int read_shape(struct table *table, struct session *session, struct error
     return 0;
 }
 
+/* Other columns may stand in for them, so they are named only when the table does not fit. */
+static void compare_preset(struct table *table, struct session *session,
+                           const struct outbox_options *options)
+{
+    char known[sizeof table->all_columns + 4];
+    char name[OUTBOX_NAME_BYTES];
+    char quoted[QUOTED_BYTES_MAX];
+    char wanted[QUOTED_BYTES_MAX + 4];
+    const char *at = options->preset_columns;
+
+    if (at == NULL || (table->sql_problem[0] == '\0' && table_has_needed(table, options)))
+        return;
+    (void)snprintf(known, sizeof known, ", %s, ", table->all_columns);
+    while (*at != '\0') {
+        size_t len = strcspn(at, ",");
+        size_t used = strlen(table->preset_lacks);
+
+        (void)snprintf(name, sizeof name, "%.*s", (int)len, at);
+        table_quote(session, name, quoted);
+        (void)snprintf(wanted, sizeof wanted, ", %s, ", quoted);
+        if (strstr(known, wanted) == NULL)
+            (void)snprintf(table->preset_lacks + used, sizeof table->preset_lacks - used, "%s%s",
+                           used > 0 ? ", " : "", name);
+        at += len + strspn(at + len, ", ");
+    }
+}
+
 static int describe(struct table *table, struct session *session,
                     const struct outbox_options *options, struct error *error)
 {
@@ -523,6 +550,7 @@ static int describe(struct table *table, struct session *session,
         return -1;
     if (values_describe(table, session, error) < 0)
         return -1;
+    compare_preset(table, session, options);
     if (options->order == ORDER_KEY)
         return slices_describe(table, session, options, error);
     return find_index(table, session, options, error);
@@ -552,7 +580,7 @@ int describe_check_whole(const struct table *table, const struct outbox_options 
 {
     if (!table->exists)
         return table_refuse_missing(table, error);
-    if (table_plain(table, error) < 0)
+    if (table_plain(table, error) < 0 || table_fits_preset(table, options, error) < 0)
         return -1;
     for (int i = 0; i < COLUMN_COUNT; i++) {
         if (!table_needs(options, (enum column)i) || table_has(table, (enum column)i) ||

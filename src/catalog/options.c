@@ -12,10 +12,6 @@
 static const char *const names[COLUMN_COUNT] = {
     "id", "event_id", "topic", "key", "type", "payload", "headers", "created_at", "sent_at", "due"};
 
-/* debezium.io, "Outbox Event Router", basic outbox table: `id` is the event's UUID. */
-static const char *const debezium[COLUMN_COUNT] = {
-    "id", "id", "aggregatetype", "aggregateid", "type", "payload", NULL, NULL, "sent_at", NULL};
-
 const char *column_name(enum column column)
 {
     return names[column];
@@ -29,7 +25,7 @@ const char *outbox_column(const struct outbox_options *options, enum column colu
         return configured[0] != '\0' ? configured : NULL;
     if (column == COLUMN_DUE || (column == COLUMN_SENT_AT && options->mark != NULL))
         return NULL;
-    return options->preset == PRESET_DEBEZIUM ? debezium[column] : names[column];
+    return names[column];
 }
 
 struct session_options outbox_session_options(const struct outbox_options *options)

@@ -35,7 +35,6 @@ struct outbox_header {
 
 enum on_sent { ON_SENT_MARK, ON_SENT_DELETE };
 enum order { ORDER_KEY, ORDER_NONE };
-enum preset { PRESET_DEFAULT, PRESET_DEBEZIUM };
 
 /* How long a claim transaction may idle in addition to publish_timeout: see idle_ms. */
 #define OUTBOX_SLACK_MS 5000
@@ -45,10 +44,11 @@ struct outbox_options {
     char *password_file;
     bool allow_superuser;
     bool allow_plaintext;
-    char *table; /* "table" or "schema.table", as outbox_read_table() reads it */
-    enum preset preset;
+    char *table;                 /* "table" or "schema.table", as outbox_read_table() reads it */
+    char *preset;                /* the name of a file of config/presets/, or "default" */
+    char *preset_columns;        /* those of the preset's table, "a, b"; NULL: it is the default */
     char *columns[COLUMN_COUNT]; /* a name, or an expression in parentheses; "": none; NULL: the
-                                    preset's name */
+                                    default table's name */
     struct outbox_header headers[OUTBOX_HEADERS_MAX];
     int header_count;
     char *time_zone; /* of timestamps without one; NULL: UTC, which nobody has confirmed */
@@ -67,8 +67,8 @@ struct outbox_options {
     int64_t publish_timeout_ms; /* limits the claim transaction */
 };
 
-/* The column's name in the table, or the expression, as configured or from the preset; NULL:
- * none. */
+/* The column's name in the table, or the expression, as configured or in the default table;
+ * NULL: none. */
 const char *outbox_column(const struct outbox_options *options, enum column column);
 
 /* Whether the configured value is an expression, and no name. */

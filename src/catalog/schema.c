@@ -260,9 +260,8 @@ char *schema_slices_sql(const struct table *table, const struct outbox_options *
 char *schema_complete_sql(const struct table *existing, const struct outbox_options *options)
 {
     static const char *const outbox[] = {"begin", "outbox", "commit"};
-    /* With another preset the outbox belongs to the application: only the other tables are created.
-     */
-    bool ours = options->preset == PRESET_DEFAULT;
+    /* With a preset the outbox belongs to the application: only the other tables are created. */
+    bool ours = options->preset_columns == NULL;
     struct table table = *existing;
     const struct expansion expansion = {.table = &table, .options = options, .concurrently = !ours};
     const char *sections[SECTIONS_MAX] = {NULL};

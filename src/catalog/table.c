@@ -72,6 +72,21 @@ int table_plain(const struct table *table, struct error *error)
     return error_mark_schema(error);
 }
 
+int table_fits_preset(const struct table *table, const struct outbox_options *options,
+                      struct error *error)
+{
+    if (table->preset_lacks[0] == '\0')
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s lacks columns that the preset \"%s\" uses: %s", table->quoted,
+                    options->preset, table->preset_lacks);
+    (void)error_hint(error,
+                     "choose another preset; or name what is called differently:"
+                     " outbox-relay config --preset %s shows where the preset uses each",
+                     options->preset);
+    return error_mark_schema(error);
+}
+
 void table_names(const struct table *table, const char *names[TABLE_NAMES])
 {
     names[0] = table->quoted;

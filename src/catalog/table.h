@@ -56,14 +56,16 @@ struct table {
     char kind;           /* pg_class.relkind */
     char persistence;    /* pg_class.relpersistence */
     bool row_security;
-    bool has_children;     /* partitions or inheriting tables */
-    char shape[128];       /* when it was described, by shape.sql */
-    bool has_triggers;     /* the application's triggers or rules run when a row is settled */
-    bool has_claim_index;  /* there is a valid index for claims in the configured order */
-    const char *where;     /* [outbox] where, as configured; NULL: none */
-    const char *mark;      /* [outbox] mark; NULL: sent_at = clock_timestamp() */
-    const char *park;      /* [outbox] park; NULL: parked rows leave the table */
-    char sql_problem[640]; /* why SQL of the configuration cannot be used; "": it can */
+    bool has_children;      /* partitions or inheriting tables */
+    char shape[128];        /* when it was described, by shape.sql */
+    bool has_triggers;      /* the application's triggers or rules run when a row is settled */
+    bool has_claim_index;   /* there is a valid index for claims in the configured order */
+    const char *where;      /* [outbox] where, as configured; NULL: none */
+    const char *mark;       /* [outbox] mark; NULL: sent_at = clock_timestamp() */
+    const char *park;       /* [outbox] park; NULL: parked rows leave the table */
+    char sql_problem[640];  /* why SQL of the configuration cannot be used; "": it can */
+    char preset_lacks[400]; /* "a, b": columns of the preset's table, when the table does not fit
+                               because of them; "": none */
     char key_columns[ALL_COLUMNS_BYTES_MAX]; /* of the key's expression: "a = DEFAULT, b = DEFAULT"
                                               */
     char called[512]; /* the functions that this SQL calls and that are not PostgreSQL's own */
@@ -106,6 +108,10 @@ bool table_has_needed(const struct table *table, const struct outbox_options *op
 
 /* Sets *error: the table does not exist, and what to do. Returns -1. */
 int table_refuse_missing(const struct table *table, struct error *error);
+
+/* 0, or -1 with *error set: the preset is for another table. */
+int table_fits_preset(const struct table *table, const struct outbox_options *options,
+                      struct error *error);
 
 /* Completes the error of a lock on these tables that was waited for in vain (holders.h). */
 void table_name_holders(const struct table *table, struct session *session, struct error *error);

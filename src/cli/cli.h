@@ -44,6 +44,7 @@ struct arguments {
     int rate; /* rows a second; 0: not given */
     bool dry_run;
     bool defaults;
+    const char *preset;
     bool list;
     bool all;
     const char *operands[OPERANDS_MAX];

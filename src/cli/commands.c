@@ -129,11 +129,13 @@ const struct command commands[] = {
      "  outbox-relay sql --list\n"
      "  outbox-relay sql claim_0\n",
      "list", 0, 1, true, cli_sql},
-    {"config", "[--defaults]", "the effective configuration, secrets hidden",
-     "  --defaults     every key with its default and what it means\n\n"
-     "example:\n"
-     "  outbox-relay config --defaults >relay.toml\n",
-     "defaults", 0, 0, false, cli_config},
+    {"config", "[--defaults] [--preset NAME]", "the effective configuration, secrets hidden",
+     "  --defaults     every key with its default and what it means\n"
+     "  --preset NAME  the preset: what table it fits, and its values\n\n"
+     "examples:\n"
+     "  outbox-relay config --defaults >relay.toml\n"
+     "  outbox-relay config --preset debezium\n",
+     "defaults preset", 0, 0, false, cli_config},
     {"version", "", "the version", "", "", 0, 0, false, cli_version},
     {"help", "[COMMAND]", "this, or a command's options and examples", "", "", 0, 1, false,
      cli_help},

@@ -2,6 +2,20 @@
 
 #include <stdio.h>
 
+static enum exit_status print_preset(const char *name)
+{
+    const char *text = config_preset(name);
+    char known[400];
+
+    if (text == NULL) {
+        (void)fprintf(stderr, "outbox-relay config: there is no preset \"%s\"; known: %s\n", name,
+                      config_preset_names(known, sizeof known));
+        return EXIT_USAGE;
+    }
+    (void)fputs(text, stdout);
+    return EXIT_DONE;
+}
+
 /* This command loads the file itself, because with --defaults no file is needed. */
 enum exit_status cli_config(const struct arguments *arguments, struct config *unused)
 {
@@ -14,6 +28,8 @@ enum exit_status cli_config(const struct arguments *arguments, struct config *un
         (void)fputs(config_sample(), stdout);
         return EXIT_DONE;
     }
+    if (arguments->preset != NULL)
+        return print_preset(arguments->preset);
     status = config_load(&config, arguments->config, &problems);
     cli_print_problems(&problems);
     if (status == 0)

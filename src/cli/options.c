@@ -50,6 +50,7 @@ static const struct {
     {"older-than", DURATION, FIELD(older_than_ms), 0, 0, "a duration such as 12h or 7d"},
     {"dry-run", FLAG, FIELD(dry_run), 0, 0, NULL},
     {"defaults", FLAG, FIELD(defaults), 0, 0, NULL},
+    {"preset", NOT_EMPTY, FIELD(preset), 0, 0, "a preset"},
     {"all", FLAG, FIELD(all), 0, 0, NULL},
     {"topic", TEXT, FIELD(topic), 0, 0, NULL},
     {"since", MOMENT, FIELD(since), 0, 0,

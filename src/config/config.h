@@ -44,6 +44,11 @@ void config_print(const struct config *config, FILE *out);
 /* config/relay.toml, embedded at build time: every key with its default and what it means. */
 const char *config_sample(void);
 
+/* The text of config/presets/NAME.toml, embedded too. NULL: there is none of that name. */
+const char *config_preset(const char *name);
+/* "cap, debezium, ..." */
+char *config_preset_names(char *out, size_t size);
+
 /* The reference of all keys as a Markdown table, for docs/configuration.md. */
 void config_print_reference(FILE *out);
 

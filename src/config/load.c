@@ -4,6 +4,7 @@
 #include "config/check/check.h"
 #include "config/config.h"
 #include "config/keys/value.h"
+#include "config/preset.h"
 #include "config/read/file.h"
 #include "config/read/toml.h"
 
@@ -144,8 +145,10 @@ static int set_defaults(struct config *config)
 
 static void load_tree(struct loader *loader)
 {
-    struct toml_node *routes = toml_find(loader->root, "route");
+    struct toml_node *routes;
 
+    preset_apply(loader);
+    routes = toml_find(loader->root, "route");
     for (int i = 0; i < loader->root->count; i++)
         load_top_level(loader, &loader->root->children[i]);
     if (routes != NULL)
@@ -231,6 +234,7 @@ void config_free(struct config *config)
     for (int i = 0; i < config->relay.sink_count; i++)
         free_sink(&config->relay.sinks[i]);
     routes_free(&config->relay.routes);
+    free(config->relay.outbox.preset_columns);
     free(config->path);
     *config = (struct config){0};
 }

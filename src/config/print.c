@@ -83,8 +83,8 @@ static void print_section(FILE *out, enum section section, const struct config *
     (void)fputc('\n', out);
 }
 
-/* What the preset fills in stands there as a comment: as a key, it would make the column one that
- * the table must have. */
+/* The names of the default table stand there as comments: as a key, one would make its column one
+ * that the table must have. */
 static void print_columns(FILE *out, const struct config *config)
 {
     const struct outbox_options *options = &config->relay.outbox;
@@ -99,7 +99,7 @@ static void print_columns(FILE *out, const struct config *config)
         (void)fprintf(out, "# %s = ", column_name((enum column)i));
         if (name != NULL)
             print_quoted(out, name);
-        (void)fprintf(out, "%s\n", name != NULL ? " (by the preset)" : "(none)");
+        (void)fprintf(out, "%s\n", name != NULL ? " (by default)" : "(none)");
     }
     (void)fputc('\n', out);
     if (options->header_count == 0)

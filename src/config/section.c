@@ -89,7 +89,8 @@ static void load_header(struct loader *loader, struct toml_node *node)
         report_refusal(loader->report, node, "%s: expected a string, got %s",
                        text_escape(shown, sizeof shown, node->key, strlen(node->key)),
                        value_describe(found, sizeof found, node, true));
-    else if ((header.value = value_expand(node->key, node, loader->report)) != NULL &&
+    else if (node->string[0] != '\0' &&
+             (header.value = value_expand(node->key, node, loader->report)) != NULL &&
              (header.name = strdup(node->key)) != NULL)
         outbox->headers[outbox->header_count++] = header;
     else

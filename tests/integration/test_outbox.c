@@ -532,6 +532,8 @@ TEST(a_purge_finds_old_rows_whatever_the_order_of_the_ids)
     struct lane_fixture *fixture = *state;
     struct purge purge = {0};
     struct admin *admin;
+    char own_id[] = "id";
+    char topic[] = "aggregatetype";
     char *executed;
     char *missing = NULL;
 
@@ -543,7 +545,8 @@ TEST(a_purge_finds_old_rows_whatever_the_order_of_the_ids)
                        " FROM generate_series(1, 6000) i");
     sql(fixture->conn, "CREATE INDEX ON theirs (id) WHERE sent_at IS NULL");
     fixture->options.table = table;
-    fixture->options.preset = PRESET_DEBEZIUM;
+    fixture->options.columns[COLUMN_EVENT_ID] = own_id;
+    fixture->options.columns[COLUMN_TOPIC] = topic;
     admin = admin_open(&fixture->options, &fixture->error);
     assert_non_null(admin);
     assert_int_equal(admin_init(admin, &executed, &missing, &fixture->error), 0);

@@ -422,7 +422,8 @@ TEST(ids_that_do_not_grow_are_refused)
     sql(fixture->conn, "DROP TABLE outbox, outbox_slice;"
                        " CREATE TABLE outbox (id uuid PRIMARY KEY, aggregatetype text,"
                        " aggregateid text, type text, payload jsonb, sent_at timestamptz)");
-    write_config_by_key(fixture, "preset = \"debezium\"");
+    write_config_by_key(fixture, "preset = \"debezium\"\ntable = \"public.outbox\"\n"
+                                 "order = \"key\"\non_sent = \"mark\"");
     expect_refusal_by_each(fixture, "column \"id\" of \"public\".\"outbox\" is uuid",
                            "write order = \"none\" in [outbox]");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('outbox_slice'))"), 0);

@@ -353,7 +353,7 @@ TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
         {"topic = \"(kind\"", "does not end with one"},
         {"[outbox.headers]\nh = \"(now())\"", "must be text or bytea"},
         {"[outbox.headers]\nh = \"nothing\"", "is missing"},
-        {"[outbox.headers]\nh = \"\"", "needs a name and a value"},
+        {"[outbox.headers]\n\"\" = \"kind\"", "a header needs a name"},
         {">due = \"kind\"", "it must be timestamptz or timestamp"},
         {">mark = \"status = 'SENT' WHERE false\"", "[outbox] mark"},
         {">mark = \"status = 'SENT' RETURNING 1\"", "[outbox] mark"},

@@ -6,6 +6,7 @@
 #include "pg/transport.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -95,13 +96,10 @@ static void check_value(const struct loader *loader, const struct toml_node *sec
 static void check_header(const struct loader *loader, struct toml_node *node,
                          const struct outbox_header *header)
 {
-    char shown[NAME_SHOWN_BYTES];
-
     check_value(loader, toml_find(toml_find(loader->root, "outbox"), "headers"), header->name,
                 header->value);
-    if (header->name[0] == '\0' || header->value[0] == '\0')
-        report_problem(loader->report, node, "\"%s\": a header needs a name and a value",
-                       text_escape(shown, sizeof shown, header->name, strlen(header->name)));
+    if (header->name[0] == '\0')
+        report_problem(loader->report, node, "a header needs a name");
 }
 
 static void check_names(const struct loader *loader)
@@ -143,11 +141,12 @@ static void check_own_columns(const struct loader *loader)
                            "%s: must not be empty", column_name((enum column)i));
 }
 
-/* With a mark, `where` alone says what is unsent. */
+/* With a mark, `where` alone says what is unsent. That of a preset is dropped by on_sent =
+ * "delete" in the file. */
 static void check_lists(const struct loader *loader)
 {
-    const struct outbox_options *outbox = &loader->config->relay.outbox;
-    struct toml_node *node = locate(loader, "outbox", "mark");
+    struct outbox_options *outbox = &loader->config->relay.outbox;
+    const struct toml_node *node = locate(loader, "outbox", "mark");
 
     if (outbox->park != NULL && outbox->where == NULL)
         report_problem(loader->report, locate(loader, "outbox", "park"),
@@ -158,6 +157,11 @@ static void check_lists(const struct loader *loader)
                        "park: needs a `mark` too, which says of the row that it has been sent");
     if (outbox->mark == NULL)
         return;
+    if (outbox->on_sent != ON_SENT_MARK && node->by_preset) {
+        free(outbox->mark);
+        outbox->mark = NULL;
+        return;
+    }
     if (outbox->on_sent != ON_SENT_MARK)
         report_problem(loader->report, node, "mark: has no use with on_sent = \"delete\"");
     if (outbox->where == NULL)

@@ -43,7 +43,7 @@ static void check_foreign_keys(const struct loader *loader, const struct sink_op
                          : key != NULL               ? key->flags
                                                      : type;
 
-        if ((flags & type) == 0)
+        if ((flags & type) == 0 && !child->by_preset)
             report_problem(loader->report, child,
                            "%s: not a key of a sink of type \"%s\", only of %s%s", child->key,
                            sink->type, format_types(takers, sizeof takers, flags),

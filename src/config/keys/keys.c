@@ -16,7 +16,6 @@
 
 static const char *const on_sent_words[] = {"mark", "delete", NULL};
 static const char *const order_words[] = {"key", "none", NULL};
-static const char *const preset_words[] = {"default", "debezium", NULL};
 static const char *const switch_words[] = {"off", "on", NULL};
 static const char *const event_words[] = {"off", "binary", "structured", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
@@ -72,7 +71,7 @@ const struct key keys[] = {
      "The SET list by which a row that must wait or is dead stays in the table, out of "
      "`where`, such as \"status = 'FAILED', last_error = $error, attempts = $attempts\"; $state is "
      "its state. Without this key the row leaves the table."},
-    {SECTION_OUTBOX, "due", KEY_STRING, IN_OUTBOX(columns[COLUMN_DUE]), NULL, 1, 0, NULL, 0,
+    {SECTION_OUTBOX, "due", KEY_STRING, IN_OUTBOX(columns[COLUMN_DUE]), NULL, 0, 0, NULL, 0,
      "A column, or an expression in parentheses: a row is not sent before this time. With order = "
      "\"key\" the later rows of its key wait with it."},
     {SECTION_OUTBOX, "time_zone", KEY_STRING, IN_OUTBOX(time_zone), NULL, 1, 63, NULL, 0,
@@ -81,8 +80,10 @@ const struct key keys[] = {
     {SECTION_OUTBOX, "adopt", KEY_BOOLEAN, IN_OUTBOX(adopt), "false", 0, 0, NULL, 0,
      "Confirms that the unsent rows of a table that `init` did not create are meant for the relay. "
      "Needed once, before anything is sent from it."},
-    {SECTION_OUTBOX, "preset", KEY_WORD, IN_OUTBOX(preset), "default", 0, 0, preset_words, 0,
-     "The column names of the table: \"debezium\" has those of Debezium's outbox event router."},
+    {SECTION_OUTBOX, "preset", KEY_STRING, IN_OUTBOX(preset), "default", 1, 0, NULL, 0,
+     "Fits the table of a framework, such as \"debezium\" or \"cap\": config/presets/NAME.toml has "
+     "what this file leaves out of [outbox], its parts, [sink.NAME.headers] and [[route]]. "
+     "`outbox-relay config --preset NAME` prints it."},
 
     {SECTION_COLUMNS, "id", KEY_STRING, IN_OUTBOX(columns[COLUMN_ID]), NULL, 0, 0, NULL, 0,
      "The primary key."},

@@ -18,13 +18,14 @@ static const struct section_info sections[SECTION_COUNT] = {
     [SECTION_OUTBOX] = {SECTION_COUNT, "outbox", "outbox",
                         "The outbox table, and what happens to its rows."},
     [SECTION_COLUMNS] = {SECTION_OUTBOX, "columns", "outbox.columns",
-                         "The names of columns that differ from the preset's. A value may also be "
-                         "an SQL expression over the row, in parentheses: \"(details->>'kind')\"; "
-                         "and \"\" for none."},
+                         "The names of columns that differ from those of the default table, or "
+                         "of the preset. A value may also be an SQL expression over the row, in "
+                         "parentheses: \"(details->>'kind')\"; and \"\" for none."},
     [SECTION_ROW_HEADERS] =
         {SECTION_OUTBOX, "headers", "outbox.headers",
          "Headers beside those of the row: a column, or an expression in "
-         "parentheses, of type text or bytea; NULL makes no header. At most 32."},
+         "parentheses, of type text or bytea; NULL makes no header, and \"\" takes away "
+         "one of the preset. At most 32."},
     [SECTION_RELAY] = {SECTION_COUNT, "relay", "relay", "This process."},
     [SECTION_RETRY] = {SECTION_COUNT, "retry", "retry", "What happens to a message that fails."},
     [SECTION_SINK] =

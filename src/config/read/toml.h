@@ -34,6 +34,7 @@ struct toml_node {
     double real;
     bool boolean;
     bool refused;               /* a problem with the value has been reported */
+    bool by_preset;             /* the preset says so, and not the file itself */
     struct toml_node *children; /* owned; items of a table or an array */
     int count;
 };

@@ -65,9 +65,9 @@ TEST(the_columns_that_a_preset_fills_in_are_shown)
                        "type = \"kind\"\n[sink.out]\ntype = \"stdout\"\n");
     char *text = printed(&parsed->config);
 
-    assert_non_null(strstr(text, "[outbox.columns]\ntype = \"kind\"\n# id = \"id\" (by the"
-                                 " preset)\n# event_id = \"id\" (by the preset)\n"));
-    assert_non_null(strstr(text, "\n# headers = (none)\n"));
+    assert_non_null(strstr(text, "[outbox.columns]\nid = \"id\"\nevent_id = \"id\"\n"));
+    assert_non_null(strstr(text, "\ntype = \"kind\"\npayload = \"payload\"\nheaders = \"\"\n"));
+    assert_non_null(strstr(text, "\n# sent_at = \"sent_at\" (by default)\n"));
     assert_null(strstr(text, "# type"));
     free(text);
     free_parsed(parsed);

@@ -137,6 +137,8 @@ static void other_value(char *out, size_t size, const struct key *key)
         (void)snprintf(out, size, "\"host=localhost dbname=a\\\"b\\\\\\\\c\"");
     else if (strcmp(key->name, "listen") == 0)
         (void)snprintf(out, size, "\"[::1]:80\"");
+    else if (strcmp(key->name, "preset") == 0)
+        (void)snprintf(out, size, "\"okapi\"");
     else if (is_ranged(key))
         write_number(out, size, key, key->max);
     else if (key->words != NULL)
