@@ -75,6 +75,39 @@ int admin_read_statements(struct admin *admin, const struct routes *routes,
  * batch, up to its capacity. 0 or -1. */
 int admin_sample(struct admin *admin, struct batch *batch, struct error *error);
 
+/* The rows that `explain` is asked for: those with these ids or event ids; or the newest `last`, of
+ * those within the condition. */
+struct explain_request {
+    const char *const *ids;
+    int id_count; /* 0: none are given */
+    int last;
+    const char *where; /* NULL: any */
+};
+
+#define EXPLAIN_ROWS_MAX 1000
+
+/* What the tables say of a row. The texts are valid during the call. */
+struct explained {
+    bool is_parked;
+    const char *state; /* of a row of the outbox "unsent", or why it is not sent; of a parked one
+                          its state, also of one that PostgreSQL refused, which is in the outbox */
+    const char *error; /* why it is parked; NULL: it is not */
+};
+
+/* Is called for each row with a batch of this one message, as a claim of the row would fill it, but
+ * that a row whose time has not come is pending. */
+struct explain_reader {
+    int64_t payload_max; /* larger payloads are not fetched if the row is large */
+    void (*on_row)(void *closure, const struct explained *row, struct batch *batch);
+    void *closure;
+};
+
+/* Reads rows in a transaction that only reads and locks none. Returns 0; -1 with *error set, also
+ * when an id names no row, after those that were found. */
+int admin_explain(struct admin *admin, const struct routes *routes,
+                  const struct explain_request *request, const struct explain_reader *reader,
+                  struct error *error);
+
 /* Unsent rows, and parked ones that will be tried again. -1: too many to count, or *error says why.
  */
 int64_t admin_count_unsent(struct admin *admin, struct error *error);

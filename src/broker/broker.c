@@ -33,6 +33,32 @@ int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t d
     return broker->ops->await(broker, batch, sink, deadline_ms, error);
 }
 
+void broker_explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
+{
+    broker->ops->explain(broker, batch, sink, deadline_ms);
+}
+
+void broker_show_headers(const struct broker *broker, struct batch *batch, struct message *message,
+                         const struct header *own, int own_count)
+{
+    int count = 0;
+    struct header *all =
+        batch_alloc(batch, (size_t)(own_count + message->header_count) * sizeof *all);
+
+    if (all == NULL) {
+        batch_refuse(batch, message, VERDICT_WAIT, "out of memory");
+        return;
+    }
+    for (int i = 0; i < own_count; i++)
+        if (own[i].value.data != NULL)
+            all[count++] = own[i];
+    for (int i = 0; i < message->header_count; i++)
+        if (message->headers[i].value.data != NULL || broker->headers.sends_null)
+            all[count++] = message->headers[i];
+    message->headers = all;
+    message->header_count = count;
+}
+
 bool broker_keeps_order(const struct broker *broker)
 {
     return broker->ops->keeps_order != NULL && broker->ops->keeps_order(broker);

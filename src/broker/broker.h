@@ -58,6 +58,14 @@ struct broker_ops {
     int (*await)(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error);
 
+    /*
+     * What send() would do with the pending messages of `sink`, without sending: refuses those that
+     * it would refuse, gives the others all headers that would leave, the relay's own too, and the
+     * partition where it is known. What only a broker says that inspect() has not reached counts as
+     * allowed. May ask it until the deadline; creates nothing.
+     */
+    void (*explain)(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
+
     /* Whether the client stores no message of a key (destination and route_key) after one of that
      * key has failed. All messages of a key may then be sent together. Valid for the next batch.
      * NULL: no. */
@@ -116,6 +124,7 @@ int broker_ready(struct broker *broker, struct error *error);
 void broker_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error);
+void broker_explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 bool broker_keeps_order(const struct broker *broker);
 int64_t broker_payload_max(const struct broker *broker);
 int broker_inspect(struct broker *broker, const char *destination, struct findings *findings,
@@ -125,6 +134,11 @@ int broker_make(struct broker *broker, const char *destination, struct error *er
 /* cloudevents.c: makes events of the pending messages of `sink`, if its options say so, or refuses
  * them. Runs once, after routing. */
 void broker_wrap(const struct broker *broker, struct batch *batch, int sink);
+
+/* For explain(): makes these the message's headers, those before its own; without those that are
+ * NULL, unless a row's are sent. When memory is short the message is refused. */
+void broker_show_headers(const struct broker *broker, struct batch *batch, struct message *message,
+                         const struct header *own, int own_count);
 
 /* For the clients: makes room for `count` items of `size` bytes. `items` is the address of the
  * pointer to them. 0, or -1: out of memory, and nothing has changed. */

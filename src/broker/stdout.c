@@ -58,15 +58,13 @@ static struct broker *create(const struct sink_options *options, struct error *e
 
 static void send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
-    const struct stdout_sink *stdout_sink = (struct stdout_sink *)broker;
-
     (void)deadline_ms;
     for (int i = 0; i < batch->count; i++) {
         struct message *message = &batch->messages[i];
 
         if (!order_is_due(batch, message, sink))
             continue;
-        if (!sink_allows(stdout_sink->base.options, message->destination))
+        if (!sink_allows(broker->options, message->destination))
             batch_refuse(batch, message, VERDICT_REJECTED,
                          "the sink's allow list does not permit this topic");
         else if (message->payload.data == NULL && message->payload_len >= 0)
@@ -74,6 +72,15 @@ static void send(struct broker *broker, struct batch *batch, int sink, int64_t d
                          "payload of %lld bytes is too large to fetch",
                          (long long)message->payload_len);
     }
+}
+
+/* What else a line has are no headers. */
+static void explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
+{
+    send(broker, batch, sink, deadline_ms);
+    for (int i = 0; i < batch->count; i++)
+        if (batch->messages[i].sink == sink)
+            broker_show_headers(broker, batch, &batch->messages[i], NULL, 0);
 }
 
 /* A pipe that poll(2) reports as writable is only certain to take PIPE_BUF bytes without blocking.
@@ -227,6 +234,7 @@ const struct broker_ops stdout_ops = {
     .create = create,
     .send = send,
     .await = await,
+    .explain = explain,
     .payload_max = payload_max,
     .inspect = inspect,
     .destroy = destroy,

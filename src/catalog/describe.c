@@ -575,8 +575,8 @@ int describe_table(struct table *table, struct session *session,
     return -1;
 }
 
-int describe_check_whole(const struct table *table, const struct outbox_options *options,
-                         struct error *error)
+int describe_check_outbox(const struct table *table, const struct outbox_options *options,
+                          struct error *error)
 {
     if (!table->exists)
         return table_refuse_missing(table, error);
@@ -594,6 +594,14 @@ int describe_check_whole(const struct table *table, const struct outbox_options 
     }
     if (table->sql_problem[0] != '\0')
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", table->sql_problem);
+    return 0;
+}
+
+int describe_check_whole(const struct table *table, const struct outbox_options *options,
+                         struct error *error)
+{
+    if (describe_check_outbox(table, options, error) < 0)
+        return -1;
     if (table->parked_exists && table->control_exists && table->parked_lacks[0] == '\0')
         return 0;
     if (table->parked_exists && table->control_exists)

@@ -8,8 +8,10 @@
 int describe_table(struct table *table, struct session *session,
                    const struct outbox_options *options, struct error *error);
 
-/* 0, or -1: what the tables lack that every command needs; or the relay, which claims and parks
- * too. The first error of what `check` lists in full. */
+/* 0, or -1: what the outbox lacks to be read; what all tables lack that every command needs; or the
+ * relay, which claims and parks too. The first error of what `check` lists in full. */
+int describe_check_outbox(const struct table *table, const struct outbox_options *options,
+                          struct error *error);
 int describe_check_whole(const struct table *table, const struct outbox_options *options,
                          struct error *error);
 int describe_check_usable(const struct table *table, struct session *session,

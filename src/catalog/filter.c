@@ -103,6 +103,22 @@ int filter_check(struct table *table, struct session *session, struct error *err
     return 0;
 }
 
+int filter_parse(const struct table *table, struct session *session, const char *condition,
+                 struct error *error)
+{
+    static const char *const statements[] = {"EXPLAIN SELECT FROM {outbox} WHERE {condition}",
+                                             "EXPLAIN SELECT FROM {outbox} WHERE ({condition})"};
+
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        PGresult *result = query(table, session, statements[i], condition, error);
+
+        if (result == NULL)
+            return -1;
+        PQclear(result);
+    }
+    return 0;
+}
+
 int filter_is_same(const struct table *table, struct session *session, const char *shown,
                    const char *written, bool *is, struct error *error)
 {

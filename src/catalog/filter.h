@@ -12,6 +12,11 @@
 /* Lets PostgreSQL parse the condition, and sets sql_problem when it is refused. */
 int filter_check(struct table *table, struct session *session, struct error *error);
 
+/* Lets PostgreSQL parse a condition over a row that is not of the configuration. 0, or -1: it is
+ * none, or ends the statement, or closes a parenthesis that it does not open. */
+int filter_parse(const struct table *table, struct session *session, const char *condition,
+                 struct error *error);
+
 /* *is: whether an index predicate, as pg_get_expr() shows it, is the one that claims need. */
 int filter_is_predicate(const struct table *table, struct session *session, const char *shown,
                         bool *is, struct error *error);

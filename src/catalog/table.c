@@ -40,6 +40,13 @@ bool table_has_integer_ids(const struct table *table)
     return column_is_integer(&table->columns[COLUMN_ID]);
 }
 
+bool table_payload_is_json(const struct table *table)
+{
+    const char *payload = table->columns[COLUMN_PAYLOAD].base;
+
+    return strcmp(payload, "json") == 0 || strcmp(payload, "jsonb") == 0;
+}
+
 /* A configured column is required; an optional column that only the preset names may be missing. */
 bool table_needs(const struct outbox_options *options, enum column column)
 {

@@ -101,6 +101,9 @@ bool column_is_integer(const struct table_column *column);
 /* Whether the ids are integers, which the horizon needs (horizon.h). */
 bool table_has_integer_ids(const struct table *table);
 
+/* Whether payloads are valid JSON by their type. */
+bool table_payload_is_json(const struct table *table);
+
 /* Whether the relay requires this column. */
 bool table_needs(const struct outbox_options *options, enum column column);
 

@@ -46,6 +46,8 @@ struct arguments {
     bool defaults;
     const char *preset;
     bool list;
+    int last;          /* rows; 0: not given */
+    const char *where; /* NULL: not given */
     bool all;
     const char *operands[OPERANDS_MAX];
     int operand_count;
@@ -98,6 +100,7 @@ enum exit_status cli_check_output(enum exit_status status);
 enum exit_status cli_run(const struct arguments *arguments, struct config *config);
 enum exit_status cli_init(const struct arguments *arguments, struct config *config);
 enum exit_status cli_check(const struct arguments *arguments, struct config *config);
+enum exit_status cli_explain(const struct arguments *arguments, struct config *config);
 enum exit_status cli_status(const struct arguments *arguments, struct config *config);
 enum exit_status cli_health(const struct arguments *arguments, struct config *config);
 enum exit_status cli_emit(const struct arguments *arguments, struct config *config);

@@ -1,6 +1,7 @@
 /* The commands: what the command line is checked by, and `help`, which prints them. */
 #include "cli/cli.h"
 
+#include "admin/admin.h"
 #include "base/version.h"
 #include "broker/broker.h"
 
@@ -37,6 +38,19 @@ const struct command commands[] = {
      "example:\n"
      "  outbox-relay check\n",
      "json", 0, 0, true, cli_check},
+    {"explain", "[ID... | [--last N] [--where SQL]] [--json]",
+     "what would become of rows, without sending them",
+     "Says of each row of the outbox, as `run` would decide, where it goes, with which key and\n"
+     "headers, and what would refuse it. Of a row that is parked it says what another try would\n"
+     "do. Nothing is sent, written or locked. Without arguments: the last 5.\n\n"
+     "  --last N       the N rows with the highest ids, at most 1000\n"
+     "  --where SQL    of those within this condition over the outbox's columns; it is run in a\n"
+     "                 transaction that only reads, with an empty search_path\n"
+     "  --json         one object per line\n\n" ID_HELP "\n"
+     "examples:\n"
+     "  outbox-relay explain 4711\n"
+     "  outbox-relay explain --last 20 --where \"topic LIKE 'order.%'\" --json\n",
+     "last where json", 0, EXPLAIN_ROWS_MAX, true, cli_explain},
     {"status", "[--json] [--watch] [--lanes] [--max-age D] ...",
      "backlog, oldest age, sinks, parked and dead, who relays",
      "  --watch          again every two seconds, until Ctrl-C\n"

@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include "admin/admin.h"
 #include "base/text.h"
 
 #include <getopt.h>
@@ -45,6 +46,8 @@ static const struct {
     {"max-dead", COUNT, FIELD(max_dead), 0, ROWS_MAX, "a number of rows"},
     {"max-parked", COUNT, FIELD(max_parked), 0, ROWS_MAX, "a number of rows"},
     {"list", FLAG, FIELD(list), 0, 0, NULL},
+    {"last", COUNT, FIELD(last), 1, EXPLAIN_ROWS_MAX, "a number of rows, 1 to 1000"},
+    {"where", NOT_EMPTY, FIELD(where), 0, 0, "an SQL condition"},
     {"limit", COUNT, FIELD(limit), 1, INT_MAX, "a number of rows from 1 on"},
     {"type", TEXT, FIELD(type), 0, 0, NULL},
     {"older-than", DURATION, FIELD(older_than_ms), 0, 0, "a duration such as 12h or 7d"},
@@ -160,7 +163,8 @@ static bool set_value(const struct command *command, struct arguments *arguments
 
 bool cli_is_utf8(const struct arguments *arguments)
 {
-    const char *const texts[] = {arguments->type, arguments->topic, arguments->since};
+    const char *const texts[] = {arguments->type, arguments->topic, arguments->since,
+                                 arguments->where};
     bool valid = true;
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "catalog/filter.h"
 #include "catalog/values.h"
+#include "outbox/fill.h"
 #include "outbox/refused.h"
 #include "outbox/round.h"
-#include "outbox/row.h"
 #include "outbox/slices/away.h"
 #include "pg/wire.h"
 
@@ -21,146 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UUID_OID 2950 /* pg_type.dat */
 #define CAREFUL_MS 5000
 #define UNJUDGED_MS 5000
-
-static inline struct text field(const PGresult *result, int row, int column)
-{
-    int len = PQgetlength(result, row, column);
-
-    if (len == 0 && PQgetisnull(result, row, column))
-        return (struct text){NULL, 0};
-    return (struct text){PQgetvalue(result, row, column), (size_t)len};
-}
-
-/* Sets the fields that point into the result. */
-static void set_fields(const struct batch *batch, struct message *message, int row)
-{
-    const PGresult *result = batch->rows;
-
-    memcpy(message->row, PQgetvalue(result, row, CLAIM_ROW), sizeof message->row);
-    message->id = field(result, row, CLAIM_ID);
-    message->event_id = field(result, row, CLAIM_EVENT_ID);
-    message->topic = field(result, row, CLAIM_TOPIC);
-    message->key = field(result, row, CLAIM_KEY);
-    message->type = field(result, row, CLAIM_TYPE);
-    message->payload = field(result, row, CLAIM_PAYLOAD);
-    if (message->payload.data != NULL)
-        message->payload_len = (int64_t)message->payload.len;
-    if (!batch->parked)
-        message->slice = wire_int4(PQgetvalue(result, row, CLAIM_SLICE));
-    if (batch->parked || batch->refused) {
-        message->attempts = wire_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
-        message->waited_ms = wire_int8(PQgetvalue(result, row, CLAIM_WAITED));
-    }
-    if (batch->refused) {
-        message->note = wire_int8(PQgetvalue(result, row, CLAIM_NOTE));
-        message->is_sent = PQgetvalue(result, row, CLAIM_IS_SENT)[0] != 0;
-    }
-    if (!PQgetisnull(result, row, CLAIM_DUE))
-        message->due_ms = wire_int8(PQgetvalue(result, row, CLAIM_DUE));
-    message->blocked = !PQgetisnull(result, row, CLAIM_BLOCKED);
-}
-
-/* "EVENT_ID/REPLAYED_AT": stable across attempts and unique to this copy, because a broker drops a
- * message whose id it has already seen. */
-static void name_copy(struct batch *batch, struct message *message)
-{
-    struct text id = message->event_id;
-    struct text at = message->replayed_at;
-    char *text = at.data != NULL ? batch_alloc(batch, id.len + 1 + at.len) : NULL;
-
-    if (text == NULL) {
-        batch_refuse(batch, message, VERDICT_WAIT, "%s", row_no_memory);
-        return;
-    }
-    memcpy(text, id.data, id.len);
-    text[id.len] = '/';
-    memcpy(text + id.len + 1, at.data, at.len);
-    message->message_id = (struct text){text, id.len + 1 + at.len};
-}
-
-/* Sets the fields that are converted into the batch's memory. */
-static void convert_fields(const struct outbox *outbox, struct batch *batch,
-                           struct message *message, int row, struct text headers)
-{
-    const PGresult *result = batch->rows;
-    const char *problem;
-    char *text;
-    size_t len;
-
-    message->payload_is_json = outbox->payload_is_json;
-    if (!PQgetisnull(result, row, CLAIM_CREATED_AT) &&
-        (text = batch_alloc(batch, ROW_TIME_BYTES)) != NULL) {
-        int64_t created_us = wire_int8(PQgetvalue(result, row, CLAIM_CREATED_AT));
-
-        len = row_time(text, created_us);
-        if (len > 0) {
-            message->created_at = (struct text){text, len};
-            message->created_us = created_us + ROW_EPOCH_US;
-        }
-    }
-    if (batch->parked && !PQgetisnull(result, row, CLAIM_REPLAYED) &&
-        (text = batch_alloc(batch, ROW_TIME_BYTES)) != NULL) {
-        len = row_time(text, wire_int8(PQgetvalue(result, row, CLAIM_REPLAYED)));
-        message->replayed_at = (struct text){text, len};
-    }
-    problem = row_headers(message, headers, batch);
-    if (problem == NULL)
-        problem = row_more_headers(message, field(result, row, CLAIM_MORE_HEADERS), batch);
-    if (problem != NULL)
-        batch_refuse(batch, message, problem == row_no_memory ? VERDICT_WAIT : VERDICT_REJECTED,
-                     "%s", problem);
-    if (message->event_id.data == NULL) {
-        batch_refuse(batch, message, VERDICT_REJECTED, "the event id is NULL");
-        return;
-    }
-    if (PQftype(result, CLAIM_EVENT_ID) == UUID_OID) {
-        text = batch_alloc(batch, ROW_UUID_BYTES);
-        if (text == NULL) {
-            batch_refuse(batch, message, VERDICT_WAIT, "%s", row_no_memory);
-            return;
-        }
-        row_uuid(text, message->event_id.data);
-        message->event_id = (struct text){text, ROW_UUID_BYTES - 1};
-    }
-    if (batch->parked && !PQgetisnull(result, row, CLAIM_REPLAYED))
-        name_copy(batch, message);
-    if (message->due_ms > 0 && message->verdict == VERDICT_PENDING)
-        batch_refuse(batch, message, VERDICT_EARLY, "its time has not come");
-}
-
-/* The size of a claimed row. */
-struct row_size {
-    int64_t bytes;    /* what it adds to the batch; 0 when it is too large to be sent */
-    int64_t rest_len; /* bytes of key, type and headers */
-    bool whole;       /* the result contains all of it */
-    bool too_large;   /* above the broker's limit or the relay's own */
-};
-
-static struct row_size measure(const PGresult *result, int row, struct message *message,
-                               struct text headers, int64_t payload_max)
-{
-    struct row_size size = {.whole = PQgetisnull(result, row, CLAIM_LENGTHS)};
-    int64_t payload_len;
-
-    if (size.whole) {
-        size.rest_len = (int64_t)(message->key.len + message->type.len + headers.len) +
-                        PQgetlength(result, row, CLAIM_MORE_HEADERS);
-    } else {
-        const char *lengths = PQgetvalue(result, row, CLAIM_LENGTHS);
-
-        message->payload_len = wire_int8(lengths);
-        size.rest_len = wire_int8(lengths + sizeof(int64_t));
-    }
-    payload_len = message->payload_len;
-    size.too_large =
-        size.rest_len > CLAIM_META_BYTES_MAX || (!size.whole && payload_len > payload_max);
-    if (!size.too_large)
-        size.bytes = (payload_len > 0 ? payload_len : 0) + size.rest_len;
-    return size;
-}
 
 static int level_of(const struct outbox *outbox, const struct batch *batch)
 {
@@ -178,12 +40,11 @@ static int64_t fill_batch(struct outbox *outbox, struct batch *batch, int64_t pa
     batch->has_more = rows == sql_claim_limit(outbox->options, level_of(outbox, batch));
     for (int row = 0; row < rows; row++) {
         struct message *message = batch_add(batch);
-        struct text headers = field(result, row, CLAIM_HEADERS);
         struct row_size size;
         bool alone, absent;
 
-        set_fields(batch, message, row);
-        size = measure(result, row, message, headers, payload_max);
+        fill_fields(batch, message, row);
+        size = fill_measure(batch, message, row, payload_max);
         /* The key was too large to fetch, so other rows of the batch may have the same key. */
         alone = size.too_large && outbox->options->order == ORDER_KEY && message->key.data == NULL;
         absent = !size.whole && !size.too_large;
@@ -193,11 +54,7 @@ static int64_t fill_batch(struct outbox *outbox, struct batch *batch, int64_t pa
             return bytes;
         }
         bytes += size.bytes;
-        convert_fields(outbox, batch, message, row, headers);
-        if (size.rest_len > CLAIM_META_BYTES_MAX)
-            batch_refuse(batch, message, VERDICT_REJECTED,
-                         "key, type and headers take %" PRId64 " bytes; at most 131072 are allowed",
-                         size.rest_len);
+        fill_convert(batch, message, row, outbox->payload_is_json, &size);
         if (message->is_sent)
             message->verdict = VERDICT_SENT;
         if (alone) {
@@ -396,8 +253,7 @@ static int claim_unreadable(struct outbox *outbox, struct batch *batch,
     if (batch->messages[0].is_sent) /* to settle it, nothing of it need be read */
         batch->messages[0].verdict = VERDICT_SENT;
     else
-        batch_refuse(batch, &batch->messages[0], VERDICT_REJECTED,
-                     "PostgreSQL cannot read this row: %s", error->text);
+        fill_unreadable(batch, &batch->messages[0], error);
     return 0;
 }
 

@@ -14,7 +14,6 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 
 static int prepare_all(struct outbox *outbox, struct error *error)
 {
@@ -100,7 +99,6 @@ static int describe(struct outbox *outbox, struct error *error)
 {
     struct table table = {0};
     struct adoption adoption;
-    const char *payload;
     static atomic_flag warned = ATOMIC_FLAG_INIT; /* a process has one outbox */
 
     if (describe_table(&table, &outbox->session, outbox->options, error) < 0 ||
@@ -117,8 +115,7 @@ static int describe(struct outbox *outbox, struct error *error)
     }
     outbox->table = table;
     outbox->session.computes_values = table.is_computed;
-    payload = table.columns[COLUMN_PAYLOAD].base;
-    outbox->payload_is_json = strcmp(payload, "json") == 0 || strcmp(payload, "jsonb") == 0;
+    outbox->payload_is_json = table_payload_is_json(&table);
     if (atomic_flag_test_and_set(&warned))
         return 0;
     warn_of_columns(&table, outbox->options);

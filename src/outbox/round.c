@@ -1,3 +1,4 @@
+#include "outbox/fill.h"
 #include "outbox/round.h"
 
 #include "base/clock.h"
@@ -107,11 +108,6 @@ static int queue_rows(struct round *round, const char *name, struct error *error
     return session_queue(&outbox->session, name, count, params, true, error);
 }
 
-static void release_result(void *result)
-{
-    PQclear(result);
-}
-
 static void add_first_row(struct round *round, const PGresult *answer)
 {
     struct batch *batch = round->batch;
@@ -141,8 +137,7 @@ static int read_rows(struct round *round, PGresult *answer, struct error *error)
 {
     const struct claim_request *request = round->request;
 
-    round->batch->rows = answer;
-    round->batch->release_rows = release_result;
+    fill_keep(round->batch, answer);
     if (is_claim(round))
         return check_columns(answer,
                              request->refused  ? CLAIM_IS_SENT

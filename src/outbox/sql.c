@@ -163,8 +163,10 @@ static const char *choose_blocked(const void *about)
     const struct lane_words *words = about;
 
     return words->statement->kind == CLAIM_OUTBOX &&
-                   words->statement->text == statement_claim_slices &&
-                   table_has(table_of(about), COLUMN_KEY)
+                   (words->statement->text == statement_claim_slices ||
+                    words->statement->text == statement_read_row) &&
+                   sql_keeps_order(table_of(about), options_of(about)) &&
+                   table_of(about)->parked_exists
                ? statement_blocked
                : "NULL::bool";
 }

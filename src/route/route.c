@@ -34,9 +34,18 @@ static void apply_route(const struct route *route, struct message *message, stru
     message->sink = route->sink;
 }
 
+int route_find(const struct routes *routes, struct text topic)
+{
+    for (int i = 0; i < routes->count; i++)
+        if (match_topic(&routes->entries[i].match, topic))
+            return i;
+    return -1;
+}
+
 static void route_message(const struct routes *routes, struct message *message, struct batch *batch)
 {
     char topic[128];
+    int route;
 
     if (message->topic.data == NULL || message->topic.len == 0) {
         batch_refuse(batch, message, VERDICT_REJECTED, "the topic is %s",
@@ -49,13 +58,12 @@ static void route_message(const struct routes *routes, struct message *message, 
         message->route_key = message->key;
         return;
     }
-    for (int i = 0; i < routes->count; i++)
-        if (match_topic(&routes->entries[i].match, message->topic)) {
-            apply_route(&routes->entries[i], message, batch);
-            return;
-        }
-    batch_refuse(batch, message, VERDICT_REJECTED, "no [[route]] matches topic \"%s\"",
-                 text_escape(topic, sizeof topic, message->topic.data, message->topic.len));
+    route = route_find(routes, message->topic);
+    if (route >= 0)
+        apply_route(&routes->entries[route], message, batch);
+    else
+        batch_refuse(batch, message, VERDICT_REJECTED, "no [[route]] matches topic \"%s\"",
+                     text_escape(topic, sizeof topic, message->topic.data, message->topic.len));
 }
 
 void route_batch(const struct routes *routes, struct batch *batch)

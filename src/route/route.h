@@ -21,6 +21,9 @@ struct routes {
 void route_free(struct route *route);
 void routes_free(struct routes *routes);
 
+/* The index of the route for this topic; -1: none matches. */
+int route_find(const struct routes *routes, struct text topic);
+
 /* Sets sink, destination and route_key of each pending message, or rejects it with a reason. */
 void route_batch(const struct routes *routes, struct batch *batch);
 

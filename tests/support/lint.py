@@ -15,7 +15,7 @@ LINE_MAX = 100
 # A room is a folder of src/, or one file of it without its ending. Beside itself it may use these, and no others.
 ROOMS = {
     "main": {"cli"},
-    "cli": {"config", "config/read", "http", "relay", "relay/report", "admin/statements", "admin/status", "admin/parked", "admin", "broker/clients", "broker", "route",
+    "cli": {"config", "config/read", "http", "relay", "relay/report", "admin/explain", "admin/statements", "admin/status", "admin/parked", "admin", "broker/clients", "broker", "route",
             "message", "base"},
     "config": {"catalog", "config/check", "config/keys", "config/read", "pg", "route", "base"},
     "config/check": {"config/keys", "config/read", "broker/clients", "broker", "catalog", "route", "pg", "base"},
@@ -27,6 +27,7 @@ ROOMS = {
     "relay/report": {"relay/options", "message", "base"},
     "relay/options": {"broker", "catalog", "route", "message"},
     "wake": {"catalog", "pg", "base"},
+    "admin/explain": {"admin", "outbox", "outbox/slices", "catalog", "sql", "pg", "route", "message", "base"},
     "admin/statements": {"admin/parked", "admin", "outbox", "outbox/slices", "catalog", "sql", "pg", "route", "message", "base"},
     "admin/status": {"admin/parked", "admin", "catalog", "sql", "pg", "route", "message", "base"},
     "admin/parked": {"admin", "catalog", "sql", "pg", "route", "message", "base"},

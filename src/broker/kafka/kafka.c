@@ -213,6 +213,7 @@ const struct broker_ops kafka_ops = {
     .ready = ready,
     .send = kafka_send,
     .await = await,
+    .explain = kafka_explain,
     .keeps_order = keeps_order,
     .payload_max = payload_max,
     .inspect = inspect,

@@ -201,6 +201,7 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
 /* The client must be discarded when this has failed or set `renewed`. */
 int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                 struct error *error);
+void kafka_explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 /* The delivery report callback; runs inside this lane's rd_kafka_poll. */
 void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opaque);
 
@@ -209,6 +210,8 @@ struct kafka_topic *kafka_topic_find(struct kafka *kafka, struct text name);
 /* Requests the metadata of all topics that pending messages need, in one request. -1: no answer in
  * time. */
 int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink);
+/* Creates those of them that do not exist, as far as the time allows. */
+void kafka_topics_create(struct kafka *kafka, const struct batch *batch, int sink);
 /* Marks the topic as taking no messages, because of `why`, until its metadata is requested
  * again. */
 void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why);
@@ -229,6 +232,9 @@ int kafka_partitioner_find(const char *name);
 void kafka_partitions_note(struct kafka *kafka, struct kafka_topic *topic,
                            const struct rd_kafka_metadata_topic *answer);
 void kafka_partitions_forget(struct kafka *kafka, struct kafka_topic *topic);
+/* The partition that the message's key has. KAFKA_ANY_PARTITION: librdkafka may choose. */
+int32_t kafka_partition_of(const struct kafka *kafka, const struct kafka_topic *topic,
+                           const struct message *message);
 /* Call it while partitions are offline or late. *chosen is the partition to name, and left
  * unchanged when librdkafka is to choose by the key. */
 enum kafka_way kafka_choose_partition(struct kafka *kafka, const struct kafka_topic *topic,

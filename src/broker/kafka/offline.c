@@ -189,9 +189,8 @@ void kafka_partitions_note(struct kafka *kafka, struct kafka_topic *topic,
 
 /* ---- before a message is produced ---- */
 
-/* KAFKA_ANY_PARTITION: librdkafka may choose. */
-static int32_t partition_of(const struct kafka *kafka, const struct kafka_topic *topic,
-                            const struct message *message)
+int32_t kafka_partition_of(const struct kafka *kafka, const struct kafka_topic *topic,
+                           const struct message *message)
 {
     struct text key = message->route_key;
     int at = kafka->partitioner;
@@ -272,7 +271,7 @@ static void wait_for(struct kafka *kafka, struct message *message, int32_t numbe
 enum kafka_way kafka_choose_partition(struct kafka *kafka, const struct kafka_topic *topic,
                                       struct message *message, int32_t *chosen)
 {
-    int32_t number = partition_of(kafka, topic, message);
+    int32_t number = kafka_partition_of(kafka, topic, message);
     const struct kafka_partition *partition;
 
     if (topic->partitions == NULL)

@@ -216,6 +216,14 @@ void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, voi
     judge_failed(kafka, message, report);
 }
 
+static void refuse_size(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code)
+{
+    batch_refuse(
+        kafka->batch, message, VERDICT_REJECTED,
+        "payload of %zu bytes, plus key and headers, is refused (message.max.bytes %lld): %s",
+        message->payload.len, (long long)kafka->message_bytes_max, rd_kafka_err2str(code));
+}
+
 /* The result of produce(): librdkafka itself may have refused the message, before sending it. */
 static void conclude_handover(struct kafka *kafka, struct message *message,
                               rd_kafka_resp_err_t code)
@@ -224,10 +232,7 @@ static void conclude_handover(struct kafka *kafka, struct message *message,
     case KAFKA_ACKNOWLEDGED:
         break;
     case KAFKA_POISON:
-        batch_refuse(
-            kafka->batch, message, VERDICT_REJECTED,
-            "payload of %zu bytes, plus key and headers, is refused (message.max.bytes %lld): %s",
-            message->payload.len, (long long)kafka->message_bytes_max, rd_kafka_err2str(code));
+        refuse_size(kafka, message, code);
         break;
     case KAFKA_NEIGHBOUR:
     case KAFKA_UNKNOWN_ERROR:
@@ -398,11 +403,80 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
         kafka->unanswered = pending;
         return;
     }
+    if (kafka->base.options->create)
+        kafka_topics_create(kafka, batch, sink);
     kafka->next = 0;
     send_chunk(kafka, sink);
     if (kafka->base.options->keep_order) /* starts sending before the other sinks have their turn */
         run_callbacks(kafka, START_MS);
 }
+
+/* ---- without sending ---- */
+
+/* A length as a varint of Kafka's format, whose sign takes a bit. */
+static int64_t varint_bytes(size_t len)
+{
+    int64_t bytes = 1;
+
+    for (size_t left = len >> 6; left > 0; left >>= 7)
+        bytes++;
+    return bytes;
+}
+
+/* What librdkafka compares with message.max.bytes: the largest size on the wire. */
+static int64_t wire_bytes(const struct message *message)
+{
+    enum { OVERHEAD = 36 };
+    int64_t bytes = OVERHEAD + (int64_t)(message->route_key.len + message->payload.len);
+
+    for (int i = 0; i < message->header_count; i++) {
+        const struct header *header = &message->headers[i];
+
+        bytes += varint_bytes(header->name.len) + varint_bytes(header->value.len) +
+                 (int64_t)(header->name.len + header->value.len);
+    }
+    return bytes;
+}
+
+static void explain_place(struct kafka *kafka, struct message *message)
+{
+    const struct kafka_topic *topic = kafka_topic_find(kafka, message->destination);
+
+    if (topic == NULL || topic->handle == NULL)
+        return;
+    if (topic->refusal == RD_KAFKA_RESP_ERR_NO_ERROR)
+        message->partition = kafka_partition_of(kafka, topic, message);
+    else if (!kafka->base.options->create || !kafka_is_unknown(topic->refusal))
+        wait_for_topic(kafka, message, topic->refusal);
+}
+
+void kafka_explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
+{
+    struct kafka *kafka = (struct kafka *)broker;
+    bool knows;
+
+    kafka->batch = batch;
+    kafka->send_deadline_ms = deadline_ms;
+    knows = check_messages(kafka, sink) > 0 && kafka->client != NULL && kafka->answered &&
+            kafka_topics_learn(kafka, batch, sink) == 0;
+    for (int i = 0; i < batch->count; i++) {
+        struct message *message = &batch->messages[i];
+        struct header own[OWN_HEADERS];
+        bool is_pending = order_is_in_wave(batch, message, sink);
+
+        if (message->sink != sink)
+            continue;
+        sink_own_headers(&broker->headers, message, own);
+        broker_show_headers(broker, batch, message, own, OWN_HEADERS);
+        if (is_pending && wire_bytes(message) > kafka->message_bytes_max)
+            refuse_size(kafka, message, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+        else if (is_pending && knows)
+            explain_place(kafka, message);
+    }
+    kafka->batch = NULL;
+}
+
+/* ---- await ---- */
 
 /* Returns for how long to wait for reports: until then nothing becomes late unnoticed. */
 static int wait_until_late_ms(struct kafka *kafka, int left_ms)

@@ -255,7 +255,7 @@ static void create(struct kafka *kafka, struct kafka_topic *topic, int64_t deadl
         (void)rd_kafka_poll(kafka->client, APPEAR_POLL_MS);
 }
 
-static void create_unknown(struct kafka *kafka, const struct batch *batch, int sink)
+void kafka_topics_create(struct kafka *kafka, const struct batch *batch, int sink)
 {
     int64_t deadline_ms = clock_now_ms() + CREATE_TIMEOUT_MS;
 
@@ -301,7 +301,5 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
     if (kafka_topics_ask(kafka, only != NULL ? only->handle : NULL,
                          clock_left_ms(kafka->send_deadline_ms) / 2) < 0)
         return -1;
-    if (kafka->base.options->create)
-        create_unknown(kafka, batch, sink);
     return 0;
 }

@@ -114,6 +114,8 @@ static int inspect(struct broker *broker, const char *destination, struct findin
 
     if (status == 0 && info != NULL)
         nats_report(nats, info, destination, findings);
+    if (status == 0 && info != NULL && destination == NULL)
+        nats->stream_found = true;
     json_decref(info);
     return status;
 }
@@ -174,6 +176,7 @@ const struct broker_ops nats_ops = {
     .ready = ready,
     .send = nats_send,
     .await = nats_await,
+    .explain = nats_explain,
     .payload_max = payload_max,
     .inspect = inspect,
     .make = nats_make,

@@ -218,6 +218,8 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error);
 
+void nats_explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
+
 /* duplicates.c: gives each duplicate its verdict. Returns how many stay pending. */
 int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms);
 

@@ -240,6 +240,42 @@ static void warn_of_repeated_sequence(const struct nats *nats, uint64_t sequence
                    nats->address, sequence, nats->base.options->stream);
 }
 
+static void refuse_for_stream(const struct nats *nats, struct batch *batch, struct message *message)
+{
+    batch_refuse(batch, message, VERDICT_REJECTED,
+                 "payload of %zu bytes plus headers: larger than max_msg_size %lld of stream"
+                 " \"%.64s\" (10054)",
+                 message->payload.len, (long long)nats->stream_bytes_max,
+                 nats->base.options->stream);
+}
+
+/* Without a connection no limit of the server is known; with one it was read just now. */
+void nats_explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
+{
+    struct nats *nats = (struct nats *)broker;
+    struct text good = {NULL, 0};
+
+    (void)deadline_ms;
+    nats->max_payload_read_at_ms = clock_now_ms();
+    if (nats->connection == NULL)
+        nats->message_bytes_max = INT64_MAX;
+    for (int i = 0; i < batch->count; i++) {
+        struct message *message = &batch->messages[i];
+        struct header own[NATS_OWN_HEADERS];
+
+        if (message->sink != sink)
+            continue;
+        nats_own_headers(broker, message, own);
+        if (order_is_in_wave(batch, message, sink) &&
+            check_message(nats, batch, message, own, &good) && nats->stream_found &&
+            nats->stream_bytes_max > 0 &&
+            (int64_t)(header_bytes_of(message, own) + message->payload.len) >
+                nats->stream_bytes_max)
+            refuse_for_stream(nats, batch, message);
+        broker_show_headers(broker, batch, message, own, NATS_OWN_HEADERS);
+    }
+}
+
 /* An answer to a message that expects none (any more) is ignored. If an expected answer has a
  * sequence number that another message was acknowledged with, the message stays pending and the
  * connection is replaced. */
@@ -263,11 +299,7 @@ static void take_answer(struct nats *nats, struct batch *batch, const struct nat
     expected->sequence = answer->sequence;
     nats_judge(batch, &batch->messages[index], answer, nats->base.options->stream);
     if (answer->state == NATS_REFUSED && answer->code == JSStreamMessageExceedsMaximumErr)
-        batch_refuse(batch, &batch->messages[index], VERDICT_REJECTED,
-                     "payload of %zu bytes plus headers: larger than max_msg_size %lld of stream"
-                     " \"%.64s\" (10054)",
-                     batch->messages[index].payload.len, (long long)nats->stream_bytes_max,
-                     nats->base.options->stream);
+        refuse_for_stream(nats, batch, &batch->messages[index]);
     nats->unresolved +=
         answer->state == NATS_REFUSED && batch->messages[index].verdict == VERDICT_PENDING;
 }

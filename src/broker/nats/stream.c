@@ -324,13 +324,14 @@ bool nats_stream_takes(const struct nats *nats, struct text destination)
     return match_any(nats->subjects, nats->subject_count, destination);
 }
 
-/* A subject that cannot be parsed here is treated as ">". */
+/* What messages are compared with. A subject that cannot be parsed here is treated as ">". */
 static int keep_subjects(struct nats *nats, const json_t *info, struct error *error)
 {
     const json_t *subjects = nats_setting(info, "subjects");
     size_t count = json_array_size(subjects);
     char why[64];
 
+    nats->stream_bytes_max = json_integer_value(nats_setting(info, "max_msg_size"));
     nats_forget_subjects(nats);
     nats->subjects_read_at_ms = clock_now_ms();
     nats->subjects_are_stale = false;
@@ -394,7 +395,6 @@ int nats_check_stream(struct nats *nats, struct error *error)
     if (nats->base.keeps_nothing)
         warn_of_loss(nats);
     nats->base.recognise_ms = nats_duplicate_window_ms(info);
-    nats->stream_bytes_max = json_integer_value(nats_setting(info, "max_msg_size"));
     nats->unnumbered_is_pending = strcmp(nats_setting_text(info, "retention"), "interest") != 0 ||
                                   json_integer_value(nats_setting(info, "num_replicas")) > 1;
     json_decref(info);
@@ -448,7 +448,8 @@ int nats_inspect(struct nats *nats, const char *destination, json_t **info,
     }
     if (check_config(nats, *info, error) < 0)
         return -1;
-    return destination != NULL ? check_subject(nats, *info, destination, error) : 0;
+    return destination != NULL ? check_subject(nats, *info, destination, error)
+                               : keep_subjects(nats, *info, error);
 }
 
 int nats_make(struct broker *broker, const char *destination, struct error *error)

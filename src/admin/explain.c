@@ -1,0 +1,371 @@
+/*
+ * explain: reads rows as a claim does, by the statements of lanes, but without a lock and in a
+ * transaction that only reads.
+ *
+ * The transaction keeps its snapshot, so a ctid that it has found stays that of the same version.
+ * Each row is read by itself, because one whose values cannot be computed must not hide the others.
+ */
+#include "admin/admin_session.h"
+
+#include "admin/words.h"
+#include "catalog/describe.h"
+#include "catalog/filter.h"
+#include "catalog/schema.h"
+#include "catalog/sequence.h"
+#include "catalog/sql_text.h"
+#include "outbox/fill.h"
+#include "sql/statements.h"
+
+#include <ctype.h>
+#include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define UUID_BYTES 36
+
+/* The columns of explain_rows.sql. */
+enum { EXPLAIN_PLACE, EXPLAIN_PARKED, EXPLAIN_ID, EXPLAIN_EVENT_ID, EXPLAIN_STATE, EXPLAIN_ERROR };
+
+/* ---- which rows ---- */
+
+struct explain_words {
+    const struct explain_request *request;
+    const struct table *table;
+};
+
+static const struct table *table_of(const void *about)
+{
+    return ((const struct explain_words *)about)->table;
+}
+
+/* An index finds integers and UUIDs; other ids are compared as text. */
+static const char *searched_type(const struct table *table, enum column column)
+{
+    const char *type = schema_type(table, column);
+
+    if (strcmp(type, "uuid") == 0)
+        return "uuid";
+    return column_is_integer(&table->columns[column]) ? "int8" : "text";
+}
+
+static void put_search(FILE *out, const struct table *table, enum column column, const char *value,
+                       int param)
+{
+    const char *type = searched_type(table, column);
+
+    (void)fprintf(out, "%s%s = ANY ($%d::%s[])", value, strcmp(type, "text") == 0 ? "::text" : "",
+                  param, type);
+}
+
+/* An event id that is computed is looked for among parked rows only, which keep it. */
+static bool searches_event_id(const struct table *table)
+{
+    return table->columns[COLUMN_EVENT_ID].expression == NULL;
+}
+
+static int put_is_explained(FILE *out, const struct sql_call *call)
+{
+    const struct explain_words *words = call->about;
+    const struct table_column *columns = words->table->columns;
+
+    if (words->request->id_count == 0)
+        return fprintf(out, "(%s)",
+                       words->request->where != NULL ? words->request->where : "true") < 0
+                   ? -1
+                   : 0;
+    put_search(out, words->table, COLUMN_ID, columns[COLUMN_ID].quoted, 2);
+    if (searches_event_id(words->table)) {
+        (void)fputs(" OR ", out);
+        put_search(out, words->table, COLUMN_EVENT_ID, columns[COLUMN_EVENT_ID].quoted, 3);
+    }
+    return 0;
+}
+
+static int put_is_explained_parked(FILE *out, const struct sql_call *call)
+{
+    const struct explain_words *words = call->about;
+
+    if (words->request->id_count == 0)
+        return fputs("false", out) < 0 ? -1 : 0;
+    put_search(out, words->table, COLUMN_ID, "id", 2);
+    (void)fputs(" OR ", out);
+    put_search(out, words->table, COLUMN_EVENT_ID, "event_id", 3);
+    return 0;
+}
+
+static const char *choose_searched_event_id(const void *about)
+{
+    return searches_event_id(table_of(about)) ? "{event_id}" : "NULL";
+}
+
+static const char *choose_explained_parked(const void *about)
+{
+    return table_of(about)->parked_exists ? statement_explained_parked : statement_explained_none;
+}
+
+static const char *choose_state_of_settled(const void *about)
+{
+    const struct table *table = table_of(about);
+
+    if (table->mark != NULL)
+        return "'sent, or left out by where'";
+    return table_is_marked_by_time(table)
+               ? "CASE WHEN {sent_at} IS NULL THEN 'left out by where' ELSE 'sent' END"
+               : "'left out by where'";
+}
+
+static const struct sql_word words[] = {
+    {"is_explained", .put = put_is_explained},
+    {"is_explained_parked", .put = put_is_explained_parked},
+    {"searched_event_id", .choose = choose_searched_event_id},
+    {"explained_parked", .choose = choose_explained_parked},
+    {"state_of_settled", .choose = choose_state_of_settled},
+    {.name = NULL},
+};
+
+static char *rows_sql(const struct admin *admin, const struct explain_request *request)
+{
+    const struct explain_words about = {request, &admin->table};
+    const struct table_words tables = {&admin->table, admin->options};
+    const struct sql_words more = table_words(&tables);
+    const struct sql_words list = {.list = words, .about = &about, .more = &more};
+
+    return sql_render(statement_explain_rows, &list);
+}
+
+static bool is_uuid(const char *word)
+{
+    for (int i = 0; i < UUID_BYTES; i++)
+        if (i == 8 || i == 13 || i == 18 || i == 23 ? word[i] != '-'
+                                                    : !isxdigit((unsigned char)word[i]))
+            return false;
+    return word[UUID_BYTES] == '\0';
+}
+
+static bool is_integer(const char *word)
+{
+    size_t sign = word[0] == '-' ? 1 : 0;
+    size_t digits = strspn(word + sign, "0123456789");
+
+    return digits > 0 && digits < 19 && word[sign + digits] == '\0';
+}
+
+/* The ids that can be of this type, as an array; free() it. NULL: no memory. */
+static char *ids_of_type(const struct explain_request *request, const char *type)
+{
+    const char *fitting[EXPLAIN_ROWS_MAX];
+    int count = 0;
+
+    for (int i = 0; i < request->id_count && i < EXPLAIN_ROWS_MAX; i++)
+        if (strcmp(type, "text") == 0 ||
+            (strcmp(type, "uuid") == 0 ? is_uuid(request->ids[i]) : is_integer(request->ids[i])))
+            fitting[count++] = request->ids[i];
+    return count > 0 ? sql_text_array(fitting, count) : strdup("{}");
+}
+
+/* The fault of --where, also that a function in it writes, is the user's. */
+static void blame_where(const struct explain_request *request, struct error *error)
+{
+    const struct error cause = *error;
+    const char *text;
+
+    if (request->where != NULL &&
+        (filter_is_fault(&cause, &text) || error_is_sqlstate(&cause, "25006")))
+        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "--where: %s", text);
+}
+
+static PGresult *find_rows(struct admin *admin, const struct explain_request *request,
+                           struct error *error)
+{
+    char limit[16];
+    char *ids = NULL;
+    char *event_ids = NULL;
+    PGresult *found = NULL;
+    bool by_id = request->id_count > 0;
+
+    (void)snprintf(limit, sizeof limit, "%d", by_id ? EXPLAIN_ROWS_MAX : request->last);
+    if (by_id) {
+        ids = ids_of_type(request, searched_type(&admin->table, COLUMN_ID));
+        event_ids = ids_of_type(request, searched_type(&admin->table, COLUMN_EVENT_ID));
+    }
+    if (by_id && (ids == NULL || event_ids == NULL))
+        (void)error_no_memory(error);
+    else if (request->where == NULL ||
+             filter_parse(&admin->table, &admin->session, request->where, error) == 0)
+        found = admin_query_sql(admin, rows_sql(admin, request), by_id ? 3 : 1,
+                                (const char *[]){limit, ids, event_ids}, error);
+    if (found == NULL)
+        blame_where(request, error);
+    free(ids);
+    free(event_ids);
+    return found;
+}
+
+/* ---- one row ---- */
+
+static int prepare(struct admin *admin, const struct routes *routes, struct error *error)
+{
+    struct sequence sequence = {0};
+    const struct slice_words about = {
+        .tables = {&admin->table, admin->options}, .routes = routes, .sequence = &sequence};
+    struct statement statement;
+    int at = 0;
+
+    while (sql_next(&at, &about, &statement))
+        if ((strcmp(statement.name, "read_row") == 0 ||
+             (strcmp(statement.name, "read_parked_row") == 0 && admin->table.parked_exists)) &&
+            session_prepare(&admin->session, statement.name, sql_statement(&statement, &about),
+                            error) < 0)
+            return -1;
+    return session_read_prepared(&admin->session, error);
+}
+
+/* From "(BLOCK,OFFSET)" to PostgreSQL's binary format. */
+static void read_place(unsigned char place[MESSAGE_ROW_BYTES], const char *text)
+{
+    char *comma;
+    uint32_t block = htobe32((uint32_t)strtoul(text + 1, &comma, 10));
+    uint16_t offset = htobe16((uint16_t)strtoul(comma + 1, NULL, 10));
+
+    memcpy(place, &block, sizeof block);
+    memcpy(place + sizeof block, &offset, sizeof offset);
+}
+
+/* Returns 1 with the values; 0 with *error set when the row cannot be read; -1. */
+static int read_values(struct session *session, bool parked, const char *place, int64_t payload_max,
+                       PGresult **values, struct error *error)
+{
+    uint64_t no_sink = 0;
+    uint64_t most = htobe64((uint64_t)payload_max);
+    unsigned char row[MESSAGE_ROW_BYTES];
+    const struct array params[3] = {{.bytes = (char *)&no_sink, .len = sizeof no_sink},
+                                    {.bytes = (char *)&most, .len = sizeof most},
+                                    {.bytes = (char *)row, .len = sizeof row}};
+    struct error other;
+
+    read_place(row, place);
+    if (session_queue(session, parked ? "read_parked_row" : "read_row", 3, params, true, error) <
+            0 ||
+        session_sync(session, error) < 0)
+        return -1;
+    *values = session_answer(session, PGRES_TUPLES_OK, error);
+    if (*values == NULL && !failure_is_of_row(session->failure))
+        return -1;
+    if (session_skip(session, PGRES_PIPELINE_SYNC, &other) == 0)
+        return *values != NULL;
+    PQclear(*values);
+    *error = other;
+    return -1;
+}
+
+/* What the claim reads, or why it cannot. */
+static int fill(struct admin *admin, const PGresult *found, int row, int64_t payload_max,
+                struct batch *batch, struct error *error)
+{
+    struct session *session = &admin->session;
+    struct message *message;
+    struct row_size size;
+    PGresult *values;
+    int status;
+
+    batch_reset(batch);
+    batch->parked = PQgetvalue(found, row, EXPLAIN_PARKED)[0] == '1';
+    if (session_execute(session, "SAVEPOINT relay_row", error) < 0)
+        return -1;
+    status = read_values(session, batch->parked, PQgetvalue(found, row, EXPLAIN_PLACE), payload_max,
+                         &values, error);
+    if (status < 0)
+        return -1;
+    message = batch_add(batch);
+    if (status == 0) {
+        message->id = text_of(PQgetvalue(found, row, EXPLAIN_ID));
+        message->event_id = text_of(PQgetvalue(found, row, EXPLAIN_EVENT_ID));
+        fill_unreadable(batch, message, error);
+        return session_execute(session, "ROLLBACK TO SAVEPOINT relay_row", error);
+    }
+    fill_keep(batch, values);
+    if (PQntuples(values) == 0)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "a row has left its place");
+    fill_fields(batch, message, 0);
+    size = fill_measure(batch, message, 0, payload_max);
+    fill_convert(batch, message, 0, table_payload_is_json(&admin->table), &size);
+    if (message->verdict == VERDICT_EARLY)
+        message->verdict = VERDICT_PENDING;
+    return session_execute(session, "RELEASE SAVEPOINT relay_row", error);
+}
+
+/* ---- all of them ---- */
+
+static int check_found(const PGresult *found, const struct explain_request *request,
+                       struct error *error)
+{
+    char safe[256];
+
+    for (int i = 0; i < request->id_count; i++) {
+        const char *id = request->ids[i];
+        int row = 0;
+
+        while (row < PQntuples(found) && strcasecmp(PQgetvalue(found, row, EXPLAIN_ID), id) != 0 &&
+               strcasecmp(PQgetvalue(found, row, EXPLAIN_EVENT_ID), id) != 0)
+            row++;
+        if (row == PQntuples(found))
+            return error_set(error, ERROR_PERMANENT, ERROR_SELF,
+                             "no row, unsent, sent or parked, has id \"%s\"",
+                             text_escape(safe, sizeof safe, id, strlen(id)));
+    }
+    return 0;
+}
+
+static int explain_rows(struct admin *admin, const PGresult *found,
+                        const struct explain_reader *reader, struct error *error)
+{
+    struct batch batch;
+    int status = 0;
+
+    if (batch_init(&batch, 1) < 0)
+        return error_no_memory(error);
+    for (int row = 0; row < PQntuples(found) && status == 0; row++) {
+        const struct explained explained = {
+            .is_parked = PQgetvalue(found, row, EXPLAIN_PARKED)[0] == '1',
+            .state = PQgetvalue(found, row, EXPLAIN_STATE),
+            .error = PQgetisnull(found, row, EXPLAIN_ERROR) ? NULL
+                                                            : PQgetvalue(found, row, EXPLAIN_ERROR),
+        };
+
+        status = fill(admin, found, row, reader->payload_max, &batch, error);
+        if (status == 0)
+            reader->on_row(reader->closure, &explained, &batch);
+    }
+    batch_free(&batch);
+    return status;
+}
+
+int admin_explain(struct admin *admin, const struct routes *routes,
+                  const struct explain_request *request, const struct explain_reader *reader,
+                  struct error *error)
+{
+    PGresult *found;
+    int status;
+
+    if ((admin->table.parked_exists
+             ? describe_check_whole(&admin->table, admin->options, error)
+             : describe_check_outbox(&admin->table, admin->options, error)) < 0 ||
+        session_execute(&admin->session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", error) <
+            0)
+        return -1;
+    found = find_rows(admin, request, error);
+    if (found == NULL)
+        return -1;
+    status =
+        prepare(admin, routes, error) < 0 ||
+                /* as long as a lane gives a row that it reads alone */
+                session_execute(&admin->session, "SET LOCAL statement_timeout = 2000", error) < 0 ||
+                explain_rows(admin, found, reader, error) < 0
+            ? -1
+            : check_found(found, request, error);
+    PQclear(found);
+    return status;
+}

@@ -1,0 +1,362 @@
+/*
+ * `explain` beside what then arrives at Kafka and at NATS: the same destination, partition, key,
+ * headers and size, for plain and computed tables, renamed headers and CloudEvents; and beside what
+ * `dead list` says of rows that are refused.
+ */
+#include "integration/program.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define SHELL_BYTES_MAX 65536
+
+static const char *topic_name(const struct fixture *fixture)
+{
+    return fixture->name;
+}
+
+static const char *shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static const char *shell(const char *format, ...)
+{
+    static char output[SHELL_BYTES_MAX];
+    char command[1024];
+    va_list args;
+    FILE *pipe;
+    int status;
+
+    va_start(args, format);
+    (void)vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    output[fread(output, 1, sizeof output - 1, pipe)] = '\0';
+    status = pclose(pipe);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("%s: status %d: %s", command, status, output);
+    return output;
+}
+
+#define OWN_TABLE                                                                                  \
+    "CREATE TABLE shop_events (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"               \
+    " kind text, details jsonb, status text NOT NULL DEFAULT 'NEW', available_at timestamptz)"
+
+/* The whole of [outbox], and the sinks with what both of them have. */
+static void configure_with(struct fixture *fixture, const char *outbox, const char *kafka,
+                           const char *nats)
+{
+    (void)snprintf(
+        fixture->config, sizeof fixture->config, "%s",
+        harness_file("explain.toml",
+                     "[database]\nurl = \"%s\"\n[outbox]\nadopt = true\n%s\n"
+                     "[sink.k]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n%s\n"
+                     "[sink.n]\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\n%s\n"
+                     "[[route]]\nmatch = \"k.>\"\nsink = \"k\"\ntopic = \"%s\"\n"
+                     "[[route]]\nmatch = \"n.>\"\nsink = \"n\"\ntopic = \"%s.{topic}\"\n"
+                     "[[route]]\nmatch = \"missing.>\"\nsink = \"k\"\ntopic = \"%s-missing\"\n"
+                     "[[route]]\nmatch = \"bad.>\"\nsink = \"n\"\ntopic = \"{topic} x\"\n",
+                     fixture->url, outbox, harness_env("TEST_KAFKA_BROKERS"), kafka,
+                     harness_env("TEST_NATS_URL"), fixture->name, nats, topic_name(fixture),
+                     fixture->name, fixture->name));
+}
+
+static void configure_both(struct fixture *fixture)
+{
+    configure_with(fixture, "", "", "");
+}
+
+static int set_up_both(void **state)
+{
+    struct fixture *fixture;
+    int status = fixture_open(state, configure_both);
+
+    fixture = *state;
+    if (status == 0) {
+        (void)shell("build/reader topics %s create %s 5 2>&1", harness_env("TEST_KAFKA_BROKERS"),
+                    topic_name(fixture));
+        (void)shell("build/reader stream %s create %s '%s.>' 2>&1", harness_env("TEST_NATS_URL"),
+                    fixture->name, fixture->name);
+    }
+    return status;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    (void)shell("build/reader topics %s delete %s 2>&1; build/reader stream %s delete %s 2>&1",
+                harness_env("TEST_KAFKA_BROKERS"), topic_name(fixture),
+                harness_env("TEST_NATS_URL"), fixture->name);
+    return fixture_close(state);
+}
+
+FIXTURE(set_up_both, tear_down)
+
+/* What explain says now, into the temporary table told (line jsonb). */
+static void explain_all(struct fixture *fixture)
+{
+    expect(fixture, run(fixture, "explain", "--last", "1000", "--json", "-c", fixture->config), 0);
+    sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS told;"
+                       " CREATE TEMP TABLE told (line jsonb)");
+    sql_copy(fixture->conn, "COPY told FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')",
+             fixture->process.out);
+}
+
+/* What arrived, as tests/support/reader.c writes it. */
+static void read_back(struct fixture *fixture)
+{
+    sql(fixture->conn, "DROP TABLE IF EXISTS read_back;"
+                       " CREATE TEMP TABLE read_back (arrival bigint, destination text, part int,"
+                       " position bigint, key text, id text, type text, created_at text,"
+                       " message_id text, others text, payload text, stored_ms bigint)");
+    sql_copy(
+        fixture->conn, "COPY read_back FROM STDIN",
+        shell("build/reader kafka %s %s", harness_env("TEST_KAFKA_BROKERS"), topic_name(fixture)));
+    sql_copy(fixture->conn, "COPY read_back FROM STDIN",
+             shell("build/reader nats %s %s", harness_env("TEST_NATS_URL"), fixture->name));
+}
+
+/* Both as destination, partition, key, size and headers. The reader takes three headers, and on
+ * NATS the key's, apart. */
+#define TOLD                                                                                       \
+    "SELECT line->>'destination', CASE line->>'sink' WHEN 'k' THEN (line->>'partition')::int END," \
+    " line->>'key', (line->>'payload_bytes')::int, line->'headers' FROM told"                      \
+    " WHERE line->>'outcome' = 'send'"
+#define READ                                                                                                   \
+    "SELECT destination, CASE WHEN stored_on_kafka THEN part END, key, octet_length(payload),"                 \
+    " jsonb_strip_nulls(jsonb_build_object('id', id, 'type', type, 'created_at', created_at,"                  \
+    " 'Nats-Msg-Id', nullif(message_id, ''), 'key', CASE WHEN NOT stored_on_kafka THEN key END)) || coalesce(" \
+    " (SELECT jsonb_object_agg(split_part(pair, '=', 1), replace(replace(replace("                             \
+    " split_part(pair, '=', 2), '%%26', '&'), '%%3D', '='), '%%25', '%%'))"                                    \
+    " FROM regexp_split_to_table(others, '&') pair WHERE pair <> ''), '{}')"                                   \
+    " FROM (SELECT *, coalesce(message_id, '') = '' AS stored_on_kafka FROM read_back) r"
+
+static void assert_told_what_arrived(struct fixture *fixture, int messages)
+{
+    read_back(fixture);
+    assert_string_equal(
+        sql_text(fixture->conn, "SELECT t::text FROM (" TOLD " EXCEPT ALL " READ ") t LIMIT 1"),
+        "");
+    assert_string_equal(
+        sql_text(fixture->conn, "SELECT t::text FROM (" READ " EXCEPT ALL " TOLD ") t LIMIT 1"),
+        "");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM read_back"), messages);
+}
+
+static void drain(struct fixture *fixture, int status)
+{
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), status);
+}
+
+/* For both sinks: some have no key, one has no payload. nats.c reads an empty header wrongly. */
+static void emit_plain(struct fixture *fixture)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, type, payload, headers) SELECT CASE n %% 2 WHEN 0 THEN"
+        " 'k.a' ELSE 'n.a' END, CASE WHEN n %% 5 = 1 AND n %% 2 = 1 THEN NULL ELSE 'schlüssel-' ||"
+        " n END, 'Made', CASE WHEN n <> 8 THEN jsonb_build_object('n', n, 'text', 'größe') END,"
+        " jsonb_build_object('trace', 'a&b=c', 'none', NULL) || CASE n %% 2 WHEN 0 THEN"
+        " '{\"empty\": \"\"}' ELSE '{}' END::jsonb"
+        " FROM generate_series(1, 20) n");
+}
+
+TEST(a_plain_row_arrives_as_explain_said)
+{
+    struct fixture *fixture = *state;
+
+    emit_plain(fixture);
+    explain_all(fixture);
+    drain(fixture, 0);
+    assert_told_what_arrived(fixture, 20);
+}
+
+TEST(headers_that_are_renamed_arrive_as_explain_said)
+{
+    struct fixture *fixture = *state;
+
+    configure_with(fixture, "",
+                   "[sink.k.headers]\nid = \"X-Event-ID\"\ntype = \"\"\ncreated_at = \"when\"\n",
+                   "[sink.n.headers]\nid = \"X-Event-ID\"\ncreated_at = \"\"\n");
+    emit_plain(fixture);
+    explain_all(fixture);
+    drain(fixture, 0);
+    assert_told_what_arrived(fixture, 20);
+}
+
+TEST(cloudevents_arrive_as_explain_said)
+{
+    static const char *const modes[] = {"binary", "structured"};
+    struct fixture *fixture = *state;
+    char sink[64];
+
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(sink, sizeof sink, "cloudevents = \"%s\"", modes[i]);
+        configure_with(fixture, "[cloudevents]\nsource = \"/shop\"", sink, sink);
+        emit_plain(fixture);
+        sql(fixture->conn, "UPDATE outbox SET headers = '{\"ce_shop\": \"größe 7\"}'"
+                           " WHERE sent_at IS NULL AND id %% 3 = 0");
+        explain_all(fixture);
+        sql(fixture->conn, "CREATE TEMP TABLE IF NOT EXISTS told_before (line jsonb);"
+                           " INSERT INTO told_before SELECT * FROM told WHERE line->>'state' ="
+                           " 'unsent'; TRUNCATE told; INSERT INTO told SELECT * FROM told_before");
+        drain(fixture, 0);
+        assert_told_what_arrived(fixture, 20 * (i + 1));
+    }
+}
+
+TEST(a_computed_row_arrives_as_explain_said_and_needs_no_tables_of_the_relay)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, OWN_TABLE);
+    configure_with(fixture,
+                   "table = \"shop_events\"\nwhere = \"status = 'NEW'\"\n"
+                   "mark = \"status = 'SENT'\"\ndue = \"available_at\"\n[outbox.columns]\n"
+                   "id = \"seq\"\nevent_id = \"('shop-' || seq)\"\ntopic = \"(kind || '.a')\"\n"
+                   "key = \"(details->>'customer')\"\npayload = \"(details->'body')\"\n"
+                   "type = \"('Type-' || (100 / (seq - 7)))\"\nheaders = \"\"\ncreated_at = \"\"\n"
+                   "[outbox.headers]\n\"x-source\" = \"('shop')\"\n\"x-kind\" = \"kind\"\n",
+                   "", "");
+    sql(fixture->conn,
+        "INSERT INTO shop_events (kind, details, status, available_at) SELECT CASE n %% 2 WHEN 0"
+        " THEN 'k' ELSE 'n' END, jsonb_build_object('customer', 'c' || n, 'body', n * 1000),"
+        " CASE n WHEN 9 THEN 'OLD' ELSE 'NEW' END, CASE n WHEN 10 THEN now() + interval '1 hour'"
+        " END FROM generate_series(1, 12) n");
+    explain_all(fixture);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM told"), 12);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM told WHERE line->>'outcome' = 'none' AND"
+                                " line->>'id' = '9' OR line->>'outcome' = 'scheduled' AND"
+                                " line->>'id' = '10' AND (line->>'due_in_ms')::int BETWEEN 3500000"
+                                " AND 3600000 OR line->>'outcome' = 'dead' AND line->>'id' = '7'"
+                                " AND line->>'reason' LIKE '%%cannot read this row%%division by"
+                                " zero%%'"),
+                     3);
+    if (run_command(fixture, "init") == 5) {
+        execute_printed(fixture);
+        expect(fixture, run_command(fixture, "init"), 0);
+    }
+    drain(fixture, 1);
+    assert_told_what_arrived(fixture, 9);
+    /* One that is parked takes the place of its marked one, and keeps what was said of it. */
+    expect(fixture, run(fixture, "explain", "7", "10", "12", "--json", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "\"state\":\"dead\"");
+    assert_says(fixture->process.out, "\"state\":\"scheduled\"");
+    assert_says(fixture->process.out, "\"state\":\"sent, or left out by where\"");
+}
+
+/* Each row is refused for another reason; those that only a broker could refuse are left out. */
+TEST(a_row_that_is_refused_is_refused_for_the_reason_that_explain_gave)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload, headers) VALUES"
+        " ('nowhere', NULL, '1', NULL), ('bad.a', NULL, '1', NULL),"
+        " ('k.a', NULL, '1', '{\"id\": \"x\"}'), ('n.a', NULL, '1', '{\"Nats-Msg-Id\": \"x\"}'),"
+        " ('n.a', NULL, '1', '{\"a\": {}}'), ('n.a', repeat('k', 70000), '1', NULL),"
+        " ('k.a', repeat('k', 140000), '1', NULL),"
+        " ('n.a', NULL, to_jsonb(repeat('p', 1100000)), NULL),"
+        " ('k.a', NULL, to_jsonb(repeat('p', 1100000)), NULL),"
+        " ('k.a', NULL, to_jsonb(repeat('p', 999950)), '{\"h\": \"%s\"}'),"
+        " ('missing.a', NULL, '1', NULL)",
+        "123456789012345678901234567890");
+    explain_all(fixture);
+    drain(fixture, 1);
+    assert_string_equal(
+        sql_text(fixture->conn,
+                 "SELECT coalesce(string_agg(concat_ws(' | ', id, error, line->>'reason'), E'\\n'),"
+                 " '') FROM told LEFT JOIN outbox_parked ON id::text = line->>'id'"
+                 " WHERE error IS DISTINCT FROM line->>'reason' OR (state = 'dead') <>"
+                 " (line->>'outcome' = 'dead')"),
+        "");
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"), 10);
+    /* of a parked row it says the same again, and why it is parked */
+    expect(fixture, run(fixture, "explain", "11", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "11, parked, waiting (unknown topic");
+    assert_says(fixture->process.out, "; at the next try it would wait: unknown topic");
+}
+
+TEST(explain_waits_for_no_lock_and_takes_none)
+{
+    struct fixture *fixture = *state;
+    PGconn *other = harness_connect(fixture->url);
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('k.a', '1'), ('k.a', '2')");
+    sql(other, "BEGIN; SELECT FROM outbox FOR UPDATE; LOCK TABLE outbox IN EXCLUSIVE MODE");
+    expect(fixture, run(fixture, "explain", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "1, unsent: would be sent");
+    sql(other, "ROLLBACK");
+    /* While it runs, another session gets the rows at once. */
+    process_free(&fixture->process);
+    process_start(&fixture->process, NULL, "explain", "--where", "pg_sleep(1) IS NOT NULL", "-c",
+                  fixture->config, NULL);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(1)%' AND"
+                    " query NOT LIKE '%pg_stat_activity%' AND wait_event = 'PgSleep'");
+    sql(other, "SELECT FROM outbox FOR UPDATE NOWAIT");
+    process_wait(&fixture->process);
+    expect(fixture, fixture->process.status, 0);
+    assert_int_equal(sql_number(fixture->conn, UNSENT), 2);
+    PQfinish(other);
+}
+
+TEST(what_explain_cannot_do_is_said_in_one_line)
+{
+    static const struct {
+        const char *where;
+        const char *says;
+    } conditions[] = {
+        {"topic =", "--where: "},
+        {"true; DROP TABLE outbox", "--where: "},
+        {"true) OR (true", "--where: "},
+        {"true --", "--where: "},
+        {"true FOR UPDATE", "--where: "},
+        {"$1 = topic", "--where: "},
+        {"no_such_column = 1", "--where: "},
+        {"1 / (id - id) = 1", "--where: "},
+        {"nextval('public.outbox_id_seq') > 0", "read-only transaction"},
+    };
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('k.a', '1'), ('n.a', '2')");
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        expect(fixture,
+               run(fixture, "explain", "--where", conditions[i].where, "-c", fixture->config), 2);
+        assert_says(fixture->process.err, conditions[i].says);
+        assert_int_equal(count_lines(fixture->process.err), 1);
+    }
+    assert_int_equal(sql_number(fixture->conn, UNSENT), 2);
+    expect(fixture, run(fixture, "explain", "2", "77", "x'y\\", "-c", fixture->config), 1);
+    assert_says(fixture->process.out, "2, unsent: would be sent");
+    assert_says(fixture->process.err, "has id \"77\"");
+    expect(fixture, run(fixture, "explain", "1", "--last", "2", "-c", fixture->config), 2);
+    expect(fixture, run(fixture, "explain", "--last", "1001", "-c", fixture->config), 2);
+    expect(
+        fixture,
+        run(fixture, "explain", "--last", "1", "--where", "topic = 'k.a'", "-c", fixture->config),
+        0);
+    assert_says(fixture->process.out, "1, unsent: would be sent");
+}
+
+TEST(without_a_broker_explain_says_what_it_can)
+{
+    struct fixture *fixture = *state;
+
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("away.toml",
+                                "[database]\nurl = \"%s\"\n[sink.n]\ntype = \"nats\"\n"
+                                "servers = [\"nats://127.0.0.1:%d\"]\nstream = \"S\"\n",
+                                fixture->url, harness_free_port()));
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('a', '1'), ('a b', '2'),"
+                       " ('a', to_jsonb(repeat('p', 2000000)))");
+    expect(fixture, run(fixture, "explain", "-c", fixture->config), 0);
+    assert_says(fixture->process.err, "sink n: its limits, and whether a topic or subject is there,"
+                                      " are unknown");
+    assert_says(fixture->process.out, "1, unsent: would be sent");
+    assert_says(fixture->process.out, "2, unsent: would be dead: invalid subject");
+    assert_says(fixture->process.out, "3, unsent: would be sent");
+}
