@@ -100,6 +100,7 @@ enum exit_status cli_check_output(enum exit_status status);
 enum exit_status cli_run(const struct arguments *arguments, struct config *config);
 enum exit_status cli_init(const struct arguments *arguments, struct config *config);
 enum exit_status cli_check(const struct arguments *arguments, struct config *config);
+enum exit_status cli_introspect(const struct arguments *arguments, struct config *config);
 enum exit_status cli_explain(const struct arguments *arguments, struct config *config);
 enum exit_status cli_status(const struct arguments *arguments, struct config *config);
 enum exit_status cli_health(const struct arguments *arguments, struct config *config);

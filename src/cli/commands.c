@@ -38,6 +38,13 @@ const struct command commands[] = {
      "example:\n"
      "  outbox-relay check\n",
      "json", 0, 0, true, cli_check},
+    {"introspect", "TABLE", "print the configuration that a table suggests",
+     "Prints [outbox] and [outbox.columns] for an existing table, by the names and types of its\n"
+     "columns, with comments on what it could not decide. It takes the database's address from\n"
+     "the configuration and changes nothing. Read the draft, then run check and explain.\n\n"
+     "example:\n"
+     "  outbox-relay introspect public.events >>relay.toml\n",
+     "", 1, 1, true, cli_introspect},
     {"explain", "[ID... | [--last N] [--where SQL]] [--json]",
      "what would become of rows, without sending them",
      "Says of each row of the outbox, as `run` would decide, where it goes, with which key and\n"
@@ -162,7 +169,7 @@ void cli_print_commands(FILE *out)
         "outbox-relay: from a transactional outbox in PostgreSQL to Kafka or NATS JetStream\n\n"
         "usage: outbox-relay COMMAND [-c relay.toml] ...\n\n");
     for (const struct command *command = commands; command->name != NULL; command++)
-        (void)fprintf(out, "  %-8s %s\n", command->name, command->summary);
+        (void)fprintf(out, "  %-10s %s\n", command->name, command->summary);
     (void)fprintf(
         out,
         "\n`outbox-relay help COMMAND` shows options and examples. Configuration: -c FILE, or\n"

@@ -1,0 +1,354 @@
+/*
+ * introspect: the configuration that a table suggests, by the names and types of its columns. What
+ * the catalog does not decide is said in comments. Nothing is changed.
+ */
+#include "admin/admin_session.h"
+
+#include "catalog/columns.h"
+#include "catalog/describe.h"
+#include "catalog/sql_text.h"
+#include "sql/statements.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define SAMPLE_SQL                                                                                 \
+    "SELECT pg_catalog.string_agg(DISTINCT pg_catalog.left(value, 64), E'\\n') FROM (SELECT"       \
+    " %s::text AS value FROM %s LIMIT 1000) sample"
+#define WORD_BYTES 72
+
+/* The columns of introspect.sql. */
+enum { NAME, QUOTED, SPELT, TYPE, CATEGORY, NOT_NULL, DEFAULT, VALUES, ROW };
+
+/* Folded names and values: in lower case, without what separates words, between blanks. */
+static const char status_names[] = " status state outboxstatus deliverystatus eventstatus"
+                                   " messagestatus publishstatus ";
+static const char flag_names[] =
+    " sent issent processed isprocessed published ispublished delivered"
+    " isdelivered dispatched isdispatched done isdone handled relayed"
+    " completed iscompleted ";
+static const char due_names[] = " availableat availablefrom scheduledat scheduledfor scheduledtime"
+                                " deliverat deliverafter sendafter sendat notbefore visibleat"
+                                " visibleafter dueat due duedate runat processafter publishat"
+                                " publishafter nextattemptat nextretryat ";
+static const char unsent_values[] = " new pending created ready queued waiting unsent unpublished"
+                                    " unprocessed enqueued tosend notsent open scheduled ";
+static const char sent_values[] = " sent published processed done delivered completed complete"
+                                  " dispatched succeeded success finished ";
+
+struct introspection {
+    struct admin *admin;
+    const PGresult *columns;
+    FILE *out;
+    int time;   /* the column that says when a row was sent; -1: none, as the next three */
+    int status; /* the one with these values */
+    int flag;
+    char unsent[WORD_BYTES];
+    char sent[WORD_BYTES];
+};
+
+static const char *value(const struct introspection *about, int row, int column)
+{
+    return PQgetvalue(about->columns, row, column);
+}
+
+static bool is_one_of(const char *list, const char *name)
+{
+    char word[WORD_BYTES + 2] = " ";
+    size_t len = 1;
+
+    for (; *name != '\0' && len < WORD_BYTES; name++)
+        if (isalnum((unsigned char)*name))
+            word[len++] = (char)tolower((unsigned char)*name);
+    word[len] = ' ';
+    return len > 1 && strstr(list, word) != NULL;
+}
+
+/* A TOML string. */
+static void put_string(FILE *out, const char *text)
+{
+    (void)fputc('"', out);
+    for (; *text != '\0'; text++)
+        (void)fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    (void)fputc('"', out);
+}
+
+static void put_key(FILE *out, const char *key, const char *text)
+{
+    (void)fprintf(out, "%-10s = ", key);
+    put_string(out, text);
+}
+
+static int find_column(const struct introspection *about, const char *name)
+{
+    for (int i = 0; i < PQntuples(about->columns); i++)
+        if (strcmp(value(about, i, NAME), name) == 0)
+            return i;
+    return -1;
+}
+
+/* The column that has this value by its own name, or may be it; -1: none. */
+static int row_of(const struct introspection *about, enum column column)
+{
+    const struct table *table = &about->admin->table;
+    const struct table_column *found = &table->columns[column];
+
+    return find_column(about, table_has(table, column) && found->offer[0] == '\0' ? found->name
+                                                                                  : found->offer);
+}
+
+/* ---- what marks a row as sent ---- */
+
+/* The first line of `values` that is one of the list. */
+static bool choose_value(char out[WORD_BYTES], const char *values, const char *list)
+{
+    while (*values != '\0') {
+        size_t len = strcspn(values, "\n");
+
+        if (len < WORD_BYTES) {
+            (void)snprintf(out, WORD_BYTES, "%.*s", (int)len, values);
+            if (is_one_of(list, out))
+                return true;
+        }
+        values += len + (values[len] == '\n');
+    }
+    out[0] = '\0';
+    return false;
+}
+
+/* What rows have, with what the catalog lets them have. A table that this role may not read tells
+ * nothing. */
+static char *values_of(const struct introspection *about, int row)
+{
+    struct admin *admin = about->admin;
+    struct error ignored;
+    char *sql = NULL;
+    char *values = NULL;
+    PGresult *sample = NULL;
+
+    if (asprintf(&sql, SAMPLE_SQL, value(about, row, QUOTED), admin->table.quoted) >= 0)
+        sample = admin_query_sql(admin, sql, 0, NULL, &ignored);
+    if (asprintf(&values, "%s\n%s\n%s", value(about, row, DEFAULT), value(about, row, VALUES),
+                 sample != NULL ? PQgetvalue(sample, 0, 0) : "") < 0)
+        values = NULL;
+    PQclear(sample);
+    return values;
+}
+
+static void find_status(struct introspection *about, int row)
+{
+    char *values = values_of(about, row);
+
+    if (values != NULL && choose_value(about->unsent, values, unsent_values)) {
+        about->status = row;
+        if (!choose_value(about->sent, values, sent_values) && value(about, row, VALUES)[0] == '\0')
+            (void)snprintf(about->sent, sizeof about->sent, "%s",
+                           islower((unsigned char)about->unsent[0]) ? "sent" : "SENT");
+    }
+    free(values);
+}
+
+static void find_marks(struct introspection *about)
+{
+    about->time = row_of(about, COLUMN_SENT_AT);
+    for (int i = 0; i < PQntuples(about->columns); i++) {
+        char category = value(about, i, CATEGORY)[0];
+
+        if (about->status < 0 && (category == 'S' || category == 'E') &&
+            is_one_of(status_names, value(about, i, NAME)))
+            find_status(about, i);
+        if (about->flag < 0 && category == 'B' && is_one_of(flag_names, value(about, i, NAME)))
+            about->flag = i;
+    }
+    if (about->sent[0] == '\0')
+        about->status = -1;
+}
+
+/* SQL that stands in a TOML string; the quotes of a value are doubled. */
+static void put_condition(FILE *out, const char *column, const char *equals)
+{
+    (void)fprintf(out, "%s = '", column);
+    for (; *equals != '\0'; equals++)
+        (void)fprintf(out, *equals == '\'' ? "''" : "%c", *equals);
+    (void)fputc('\'', out);
+}
+
+/* where and mark by a status or a boolean, and the time with it. */
+static int put_mark(struct introspection *about)
+{
+    const char *column = value(about, about->status >= 0 ? about->status : about->flag, QUOTED);
+    struct writer where;
+    struct writer mark;
+    char *text;
+
+    if (!writer_begin(&where))
+        return -1;
+    if (!writer_begin(&mark)) {
+        free(writer_end(&where));
+        return -1;
+    }
+    if (about->status >= 0) {
+        put_condition(where.out, column, about->unsent);
+        put_condition(mark.out, column, about->sent);
+    } else {
+        (void)fprintf(where.out, "%s IS NOT TRUE", column);
+        (void)fprintf(mark.out, "%s = true", column);
+    }
+    if (about->time >= 0)
+        (void)fprintf(mark.out, ", %s = now()", value(about, about->time, QUOTED));
+    text = writer_end(&where);
+    put_key(about->out, "where", text != NULL ? text : "");
+    free(text);
+    text = writer_end(&mark);
+    (void)fputc('\n', about->out);
+    put_key(about->out, "mark", text != NULL ? text : "");
+    (void)fputc('\n', about->out);
+    free(text);
+    return text != NULL ? 0 : -1;
+}
+
+/* Columns that might be meant, so that nobody must look them up: of these categories of types, or
+ * with these names. */
+static void put_candidates(const struct introspection *about, const char *categories,
+                           const char *names)
+{
+    const char *comma = "";
+
+    for (int i = 0; i < PQntuples(about->columns); i++) {
+        if (strchr(categories, value(about, i, CATEGORY)[0]) == NULL &&
+            !is_one_of(names, value(about, i, NAME)))
+            continue;
+        (void)fprintf(about->out, "%s%s", comma, value(about, i, SPELT));
+        comma = ", ";
+    }
+    (void)fputs(comma[0] == '\0' ? "none\n" : "\n", about->out);
+}
+
+static int put_outbox(struct introspection *about, const char *table)
+{
+    const struct table *described = &about->admin->table;
+    bool by_key = table_has_integer_ids(described);
+    int due = -1;
+
+    (void)fputs("[outbox]\n", about->out);
+    put_key(about->out, "table", table);
+    (void)fputs("\n# Sends the unsent rows that are there already, too:\n# adopt = true\n",
+                about->out);
+    if (about->status >= 0 || about->flag >= 0) {
+        if (put_mark(about) < 0)
+            return -1;
+        if (about->status >= 0)
+            (void)fputs("# By their names \"where\" has the value of unsent rows, and \"mark\" that"
+                        " of sent ones: make sure.\n",
+                        about->out);
+    } else if (about->time < 0) {
+        (void)fputs(
+            "on_sent    = \"delete\"\n# No column says which rows are sent, so sent rows are"
+            " deleted. Candidates: ",
+            about->out);
+        put_candidates(about, "BDE", status_names);
+    }
+    for (int i = 0; i < PQntuples(about->columns) && due < 0; i++)
+        if (value(about, i, CATEGORY)[0] == 'D' && is_one_of(due_names, value(about, i, NAME)))
+            due = i;
+    if (due >= 0) {
+        put_key(about->out, "due", value(about, due, SPELT));
+        (void)fputs("   # a row is not sent before this time\n", about->out);
+    }
+    if (!by_key && described->columns[COLUMN_ID].offer[0] == '\0')
+        (void)fputs("order      = \"none\"   # the ids are no integers; to keep the order of a key:"
+                    " outbox-relay init --feed\n",
+                    about->out);
+    return 0;
+}
+
+/* ---- the columns ---- */
+
+/* What stands for a value that no column has, and what is said of it. */
+static void put_absent(const struct introspection *about, enum column column)
+{
+    int id = row_of(about, COLUMN_ID);
+    char text[2 * QUOTED_BYTES_MAX];
+
+    switch (column) {
+    case COLUMN_EVENT_ID:
+        (void)snprintf(text, sizeof text, "(%s::text)", id >= 0 ? value(about, id, QUOTED) : "id");
+        put_key(about->out, "event_id", text);
+        (void)fputs("   # consumers recognise repeats by it; candidates: ", about->out);
+        put_candidates(about, "US", "");
+        return;
+    case COLUMN_TOPIC:
+        put_key(about->out, "topic", "('outbox')");
+        (void)fputs("   # a constant; candidates: ", about->out);
+        put_candidates(about, "SE", "");
+        return;
+    case COLUMN_PAYLOAD:
+        (void)snprintf(text, sizeof text, "(to_jsonb(%s))", value(about, 0, ROW));
+        put_key(about->out, "payload", text);
+        (void)fputs("   # the whole row; candidates: ", about->out);
+        put_candidates(about, "US", "");
+        return;
+    default:
+        put_key(about->out, column_name(column), "");
+        (void)fputc('\n', about->out);
+    }
+}
+
+static void put_columns(const struct introspection *about)
+{
+    (void)fputs("\n[outbox.columns]\n", about->out);
+    for (int i = COLUMN_ID; i <= COLUMN_SENT_AT; i++) {
+        enum column column = (enum column)i;
+        int row = row_of(about, column);
+
+        if (row >= 0) {
+            put_key(about->out, column_name(column), value(about, row, SPELT));
+            (void)fprintf(about->out, "   # %s\n", value(about, row, TYPE));
+        } else if (column == COLUMN_ID) {
+            (void)fputs("# id: no column is unique and never NULL. A trigger can feed an outbox of"
+                        " the relay's own: outbox-relay init --feed\n",
+                        about->out);
+        } else if (column != COLUMN_SENT_AT) {
+            put_absent(about, column);
+        }
+    }
+}
+
+char *admin_introspect(struct admin *admin, const char *table, struct error *error)
+{
+    struct introspection about = {.admin = admin, .time = -1, .status = -1, .flag = -1};
+    struct writer writer;
+    PGresult *columns;
+    char *text;
+    int status;
+
+    if (!admin->table.exists) {
+        (void)table_refuse_missing(&admin->table, error);
+        return NULL;
+    }
+    if (table_plain(&admin->table, error) < 0)
+        return NULL;
+    columns = admin_query(admin, statement_introspect, 0, NULL, error);
+    if (columns == NULL)
+        return NULL;
+    if (!writer_begin(&writer)) {
+        PQclear(columns);
+        (void)error_no_memory(error);
+        return NULL;
+    }
+    about.columns = columns;
+    about.out = writer.out;
+    find_marks(&about);
+    status = put_outbox(&about, table);
+    put_columns(&about);
+    PQclear(columns);
+    text = writer_end(&writer);
+    if (text != NULL && status == 0)
+        return text;
+    free(text);
+    (void)error_no_memory(error);
+    return NULL;
+}
