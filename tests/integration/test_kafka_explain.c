@@ -280,6 +280,28 @@ TEST(a_row_that_is_refused_is_refused_for_the_reason_that_explain_gave)
     assert_says(fixture->process.out, "; at the next try it would wait: unknown topic");
 }
 
+/* librdkafka refuses by the size on the wire, to the byte. */
+TEST(the_largest_message_that_leaves_is_the_one_that_explain_says)
+{
+    struct fixture *fixture = *state;
+
+    configure_with(fixture, "", "[sink.k.properties]\n\"message.max.bytes\" = 1000\n", "");
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload, headers) SELECT 'k.a', 'key' || n + 1000, to_jsonb("
+        "repeat('p', n)), jsonb_build_object('h', repeat('v', 60 + n %% 10)) FROM generate_series(500,"
+        " 900) n");
+    explain_all(fixture);
+    drain(fixture, 1);
+    assert_int_equal(
+        sql_number(fixture->conn,
+                   "SELECT count(*) FROM told LEFT JOIN outbox_parked ON id::text = line->>'id'"
+                   " WHERE error IS DISTINCT FROM line->>'reason'"),
+        0);
+    assert_in_range(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"), 50,
+        350);
+}
+
 TEST(explain_waits_for_no_lock_and_takes_none)
 {
     struct fixture *fixture = *state;
