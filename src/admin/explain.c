@@ -77,10 +77,11 @@ static int put_is_explained(FILE *out, const struct sql_call *call)
                    ? -1
                    : 0;
     put_search(out, words->table, COLUMN_ID, columns[COLUMN_ID].quoted, 2);
-    if (searches_event_id(words->table)) {
-        (void)fputs(" OR ", out);
+    (void)fputs(" OR ", out);
+    if (searches_event_id(words->table))
         put_search(out, words->table, COLUMN_EVENT_ID, columns[COLUMN_EVENT_ID].quoted, 3);
-    }
+    else /* the parameter is there all the same */
+        (void)fprintf(out, "$3::%s[] IS NULL", searched_type(words->table, COLUMN_EVENT_ID));
     return 0;
 }
 

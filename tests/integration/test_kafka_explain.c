@@ -234,6 +234,8 @@ TEST(a_computed_row_arrives_as_explain_said_and_needs_no_tables_of_the_relay)
                                 " AND line->>'reason' LIKE '%%cannot read this row%%division by"
                                 " zero%%'"),
                      3);
+    expect(fixture, run(fixture, "explain", "3", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "3, unsent: would be sent");
     if (run_command(fixture, "init") == 5) {
         execute_printed(fixture);
         expect(fixture, run_command(fixture, "init"), 0);
