@@ -360,6 +360,7 @@ int admin_explain(struct admin *admin, const struct routes *routes,
     found = find_rows(admin, request, error);
     if (found == NULL)
         return -1;
+    admin->session.computes_values = admin->table.is_computed;
     status =
         prepare(admin, routes, error) < 0 ||
                 /* as long as a lane gives a row that it reads alone */
