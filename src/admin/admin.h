@@ -75,9 +75,14 @@ int admin_read_statements(struct admin *admin, const struct routes *routes,
  * batch, up to its capacity. 0 or -1. */
 int admin_sample(struct admin *admin, struct batch *batch, struct error *error);
 
+/* The name of the preset for a table that has these columns; NULL: there is none. */
+typedef const char *preset_finder(bool (*has)(const void *about, const char *column),
+                                  const void *about);
+
 /* The configuration that the table, named as in the configuration, suggests, as TOML that the
  * caller frees. NULL with *error set on failure. */
-char *admin_introspect(struct admin *admin, const char *table, struct error *error);
+char *admin_introspect(struct admin *admin, const char *table, preset_finder *find_preset,
+                       struct error *error);
 
 /* The rows that `explain` is asked for: those with these ids or event ids; or the newest `last`, of
  * those within the condition. */

@@ -317,13 +317,41 @@ static void put_columns(const struct introspection *about)
     }
 }
 
-char *admin_introspect(struct admin *admin, const char *table, struct error *error)
+/* ---- the presets ---- */
+
+static bool has_column(const void *closure, const char *name)
+{
+    const struct introspection *about = closure;
+
+    for (int i = 0; i < PQntuples(about->columns); i++)
+        if (strcmp(value(about, i, NAME), name) == 0)
+            return true;
+    return false;
+}
+
+static void put_preset(const struct introspection *about, const char *table, const char *preset)
+{
+    (void)fprintf(about->out,
+                  "# The table has all columns of a preset. What the preset serves, and how the"
+                  " framework's own sending is switched off:\n"
+                  "#   outbox-relay config --preset %s\n[outbox]\n",
+                  preset);
+    put_key(about->out, "table", table);
+    (void)fputc('\n', about->out);
+    put_key(about->out, "preset", preset);
+    (void)fputs("\n# adopt = true   # the unsent rows that are there are meant for the relay\n",
+                about->out);
+}
+
+char *admin_introspect(struct admin *admin, const char *table, preset_finder *find_preset,
+                       struct error *error)
 {
     struct introspection about = {.admin = admin, .time = -1, .status = -1, .flag = -1};
     struct writer writer;
     PGresult *columns;
+    const char *preset;
     char *text;
-    int status;
+    int status = 0;
 
     if (!admin->table.exists) {
         (void)table_refuse_missing(&admin->table, error);
@@ -341,9 +369,14 @@ char *admin_introspect(struct admin *admin, const char *table, struct error *err
     }
     about.columns = columns;
     about.out = writer.out;
-    find_marks(&about);
-    status = put_outbox(&about, table);
-    put_columns(&about);
+    preset = find_preset(has_column, &about);
+    if (preset != NULL) {
+        put_preset(&about, table, preset);
+    } else {
+        find_marks(&about);
+        status = put_outbox(&about, table);
+        put_columns(&about);
+    }
     PQclear(columns);
     text = writer_end(&writer);
     if (text != NULL && status == 0)

@@ -56,11 +56,14 @@ static int outcome_of(const struct explained *row, const struct message *message
 
 /* ---- for programs ---- */
 
-/* A string, or {"hex": ...} when the bytes are no UTF-8; null for NULL. */
+/* A string, or {"hex": ...} when the bytes are no UTF-8 or have a NUL; null for NULL. */
 static json_t *json_text(struct text text)
 {
     static const char digits[] = "0123456789abcdef";
-    json_t *string = text.data != NULL ? json_stringn(text.data, text.len) : json_null();
+    bool has_nul = text.data != NULL && memchr(text.data, '\0', text.len) != NULL;
+    json_t *string = text.data == NULL ? json_null()
+                     : has_nul         ? NULL
+                                       : json_stringn(text.data, text.len);
     json_t *object;
     char *hex;
 

@@ -15,7 +15,7 @@ enum exit_status cli_introspect(const struct arguments *arguments, struct config
     char *text = NULL;
 
     options.table = (char *)arguments->operands[0];
-    options.preset = PRESET_DEFAULT;
+    options.preset_columns = NULL;
     for (int i = 0; i < COLUMN_COUNT; i++)
         options.columns[i] = NULL;
     options.header_count = 0;
@@ -26,7 +26,7 @@ enum exit_status cli_introspect(const struct arguments *arguments, struct config
     options.order = ORDER_KEY;
     admin = admin_open(&options, &error);
     if (admin != NULL) {
-        text = admin_introspect(admin, options.table, &error);
+        text = admin_introspect(admin, options.table, config_preset_of, &error);
         admin_close(admin);
     }
     if (text == NULL)

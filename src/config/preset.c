@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define NAME_SHOWN_BYTES 80
+#define PRESET_COLUMNS_LEAST 5 /* a table may have fewer columns of these names by chance */
 
 /* Made by the build; a NULL name ends it. */
 extern const struct embedded_preset {
@@ -35,6 +36,45 @@ char *config_preset_names(char *out, size_t size)
                        embedded_presets[i].name);
     }
     return out;
+}
+
+/* The number of the columns of a preset; 0: the table lacks one. */
+static int count_columns(const char *text, bool (*has)(const void *about, const char *column),
+                         const void *about)
+{
+    struct toml_error error;
+    struct toml_node *root = toml_parse(text, strlen(text), &error);
+    struct toml_node *columns = toml_find(toml_find(root, "preset"), "columns");
+    char *rest = NULL;
+    int count = 0;
+
+    for (char *name = columns != NULL ? strtok_r(columns->string, ", ", &rest) : NULL; name != NULL;
+         name = strtok_r(NULL, ", ", &rest), count++)
+        if (!has(about, name)) {
+            count = 0;
+            break;
+        }
+    toml_free(root);
+    return count;
+}
+
+const char *config_preset_of(bool (*has)(const void *about, const char *column), const void *about)
+{
+    const char *best = NULL;
+    int most = PRESET_COLUMNS_LEAST - 1;
+
+    for (int i = 0; embedded_presets[i].name != NULL; i++) {
+        const char *name = embedded_presets[i].name;
+        int count = strstr(name, "-column") == NULL /* made to be changed */
+                        ? count_columns(embedded_presets[i].text, has, about)
+                        : 0;
+
+        if (count > most || (best != NULL && count == most && strlen(name) < strlen(best))) {
+            best = name;
+            most = count;
+        }
+    }
+    return best;
 }
 
 /* A problem with a value of the preset is shown at the line that names the preset. */

@@ -152,8 +152,9 @@ static void put_headers(FILE *out, const rd_kafka_message_t *message)
     free(text);
 }
 
-/* All messages of the topics, a line each, sorted. free() it. */
-static char *arrived(void)
+/* All messages of the topics, a line each, sorted, with their bodies or the sizes of these. free()
+ * it. */
+static char *arrived(bool with_bodies)
 {
     char *text = NULL;
     size_t len;
@@ -161,7 +162,7 @@ static char *arrived(void)
     char *result;
 
     for (int i = 0; i < topic_count; i++) {
-        (void)snprintf(topic, sizeof topic, "%s", topics[i]);
+        (void)snprintf(topic, sizeof topic, "%.63s", topics[i]);
         consume(1, (int)stored(1));
         for (int j = 0; j < consumed_count; j++) {
             (void)fprintf(out, "%s | ", topic);
@@ -169,7 +170,10 @@ static char *arrived(void)
             (void)fputs(" | ", out);
             put_headers(out, consumed[j]);
             (void)fputs(" | ", out);
-            put_bytes(out, consumed[j]->payload, consumed[j]->len);
+            if (with_bodies)
+                put_bytes(out, consumed[j]->payload, consumed[j]->len);
+            else
+                (void)fprintf(out, "%zu", consumed[j]->len);
             (void)fputc('\n', out);
         }
         forget_consumed();
@@ -233,6 +237,49 @@ static void assert_selected(struct fixture *fixture, const char *query, const ch
     free(text);
 }
 
+/* introspect knows the table, where its columns are not too few to tell. */
+static void assert_introspected(struct fixture *fixture, const char *preset)
+{
+    static const char *const others[][2] = {{"debezium-envelope", "preset     = \"debezium\""},
+                                            {"watermill-forwarder", "[outbox.columns]"},
+                                            {"status-column", "[outbox.columns]"},
+                                            {"boolean-column", "[outbox.columns]"}};
+    const char *said = NULL;
+    char table[256];
+    char own[96];
+
+    (void)snprintf(
+        table, sizeof table, "%s",
+        sql_text(fixture->conn,
+                 "SELECT regexp_replace(oid::regclass::text, '_parked(\"?)$', '\\1') FROM"
+                 " pg_class WHERE relname LIKE '%%\\_parked' AND relkind = 'r'"));
+    expect(fixture, run(fixture, "introspect", "-c", fixture->config, table), 0);
+    (void)snprintf(own, sizeof own, "preset     = \"%s\"", preset);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i][0], preset) == 0)
+            said = others[i][1];
+    assert_says(fixture->process.out, said != NULL ? said : own);
+}
+
+/* What explain says of the rows that will be sent, as arrived() without bodies. free() it. */
+static char *explained(struct fixture *fixture)
+{
+    char *text;
+
+    expect(fixture, run(fixture, "explain", "--json", "--last", "50", "-c", fixture->config), 0);
+    load_printed(fixture, fixture->process.out);
+    text = strdup(sql_text(
+        fixture->conn,
+        "SELECT coalesce(string_agg(concat_ws(' | ', line->>'destination', coalesce(line->'key'->>"
+        "'hex', line->>'key', 'null'), '[' || coalesce((SELECT string_agg(pair, ',' ORDER BY pair"
+        " COLLATE \"C\") FROM (SELECT name || '=' || coalesce('\\x' || (value->>'hex'), value#>>'{}',"
+        " 'null') AS pair FROM jsonb_each(line->'headers') h (name, value)) pairs), '') || ']',"
+        " coalesce(line->>'payload_bytes', '0')), E'\\n'), '') FROM printed WHERE line->>'outcome' ="
+        " 'send'"));
+    sql(fixture->conn, "DROP TABLE printed");
+    return text;
+}
+
 static void relay_preset(void **state, const char *preset)
 {
     struct fixture *fixture = *state;
@@ -245,6 +292,7 @@ static void relay_preset(void **state, const char *preset)
     char *selected = part(story, "selected");
     char *expected;
     char *found;
+    char *told;
 
     make_topics(messages);
     make_table(fixture, statements);
@@ -253,10 +301,18 @@ static void relay_preset(void **state, const char *preset)
         execute_printed(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
     expect(fixture, run_command(fixture, "check"), 0);
+    assert_introspected(fixture, preset);
+    told = explained(fixture);
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), atoi(status));
-    found = arrived();
+    found = arrived(true);
     expected = sorted(messages);
     assert_string_equal(found, expected);
+    free(found);
+    free(expected);
+    found = arrived(false);
+    expected = sorted(told);
+    assert_string_equal(expected, found);
+    free(told);
     assert_selected(fixture, query, selected);
     free(found);
     free(expected);
