@@ -134,6 +134,8 @@ int broker_make(struct broker *broker, const char *destination, struct error *er
 /* cloudevents.c: makes events of the pending messages of `sink`, if its options say so, or refuses
  * them. Runs once, after routing. */
 void broker_wrap(const struct broker *broker, struct batch *batch, int sink);
+/* Of an attribute that a row or [cloudevents.attributes] gives: NULL, or why it may not. */
+const char *cloudevents_name_problem(struct text name);
 
 /* For explain(): makes these the message's headers, those before its own; without those that are
  * NULL, unless a row's are sent. When memory is short the message is refused. */

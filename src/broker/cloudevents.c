@@ -79,6 +79,24 @@ static bool is_name(struct text name)
     return name.len > 0 && name.len <= NAME_BYTES_MAX;
 }
 
+const char *cloudevents_name_problem(struct text name)
+{
+    static const char *const reasons[][2] = {
+        {"specversion", "the relay sets this attribute: it is always 1.0"},
+        {"id", "the relay sets this attribute: it is the event id, event_id of [outbox.columns]"},
+        {"time", "the relay sets this attribute: it is created_at of [outbox.columns]"},
+        {"datacontenttype", "the relay sets this attribute, by the type of the payload's column, "
+                            "content_type of [cloudevents] or a row's header content-type"},
+        {"data", "this is the payload, and no attribute"},
+        {"data_base64", "this is the payload, and no attribute"},
+    };
+
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (text_equal(name, text_of(reasons[i][0])))
+            return reasons[i][1];
+    return is_name(name) ? NULL : "the name of an attribute is 1 to 20 of a-z and 0-9";
+}
+
 /* Of an attribute that the row gives. Returns NULL, or what is wrong with it. */
 static const char *take_attribute(struct event *event, const struct header *header)
 {

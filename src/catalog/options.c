@@ -43,6 +43,16 @@ bool outbox_is_expression(const char *value)
     return value != NULL && value[0] == '(';
 }
 
+const char *outbox_header_name(const struct outbox_header *header)
+{
+    return header->name + (header->is_attribute ? ATTRIBUTE_PREFIX_BYTES : 0);
+}
+
+const char *outbox_header_section(const struct outbox_header *header)
+{
+    return header->is_attribute ? "cloudevents.attributes" : "outbox.headers";
+}
+
 /* Names are quoted wherever they are used, so PostgreSQL takes any. Refused is what is rather a
  * mistake, or could not be shown on one line. */
 static const char *name_problem(const char *name, size_t len, bool is_quoted)

@@ -25,11 +25,20 @@ enum column {
 /* "id", "event_id", ...: the key in the configuration, and the name in the default table. */
 const char *column_name(enum column column);
 
-/* [outbox.headers]: a header, and its value as in [outbox.columns]. */
+/* [outbox.headers]: a header, and its value as in [outbox.columns]. One of [cloudevents.attributes]
+ * is the header "ce_NAME", which a row may give in the same way. */
 struct outbox_header {
     char *name;
     char *value;
+    bool is_attribute;
 };
+
+#define ATTRIBUTE_PREFIX "ce_"
+#define ATTRIBUTE_PREFIX_BYTES 3
+
+/* The name in the configuration, and its section. */
+const char *outbox_header_name(const struct outbox_header *header);
+const char *outbox_header_section(const struct outbox_header *header);
 
 #define OUTBOX_HEADERS_MAX 32
 

@@ -414,8 +414,9 @@ int values_try_index(struct table *table, struct session *session,
 static void put_title(char title[128], const struct table *table, int i)
 {
     if (i >= COLUMN_COUNT)
-        (void)snprintf(title, 128, "[outbox.headers] %.96s",
-                       table->header_names[i - COLUMN_COUNT].name);
+        (void)snprintf(title, 128, "[%s] %.90s",
+                       outbox_header_section(&table->header_names[i - COLUMN_COUNT]),
+                       outbox_header_name(&table->header_names[i - COLUMN_COUNT]));
     else
         (void)snprintf(title, 128, "%s%s", i == COLUMN_DUE ? "[outbox] " : "[outbox.columns] ",
                        column_name((enum column)i));
@@ -525,17 +526,18 @@ void values_inspect_headers(const struct table *table, struct findings *findings
 {
     for (int i = 0; i < table->header_count; i++) {
         const struct table_column *header = &table->headers[i];
-        const char *name = table->header_names[i].name;
+        const char *name = outbox_header_name(&table->header_names[i]);
+        const char *section = outbox_header_section(&table->header_names[i]);
 
         if (header->type[0] == '\0')
             (void)findings_add(findings, FINDING_ERROR,
-                               "column %s, the header \"%s\", is missing in %s", header->quoted,
-                               name, table->quoted);
+                               "column %s, \"%s\" of [%s], is missing in %s", header->quoted, name,
+                               section, table->quoted);
         else if (!is_sendable(header))
             finding_fix(findings_add(findings, FINDING_ERROR,
-                                     "the value of header \"%s\" has type %s; it must be text or"
+                                     "the value of \"%s\" of [%s] has type %s; it must be text or"
                                      " bytea",
-                                     name, header->type),
-                        "write \"(%s::text)\" in [outbox.headers]", column_sql(header));
+                                     name, section, header->type),
+                        "write \"(%s::text)\" in [%s]", column_sql(header), section);
     }
 }

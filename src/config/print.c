@@ -102,16 +102,28 @@ static void print_columns(FILE *out, const struct config *config)
         (void)fprintf(out, "%s\n", name != NULL ? " (by default)" : "(none)");
     }
     (void)fputc('\n', out);
-    if (options->header_count == 0)
-        return;
-    (void)fprintf(out, "[%s]\n", section_title(SECTION_ROW_HEADERS));
+}
+
+/* [outbox.headers] or [cloudevents.attributes]; left out when there are none. */
+static void print_row_headers(FILE *out, const struct outbox_options *options, bool attributes)
+{
+    bool any = false;
+
     for (int i = 0; i < options->header_count; i++) {
-        print_quoted(out, options->headers[i].name);
+        const struct outbox_header *header = &options->headers[i];
+
+        if (header->is_attribute != attributes)
+            continue;
+        if (!any)
+            (void)fprintf(out, "[%s]\n", outbox_header_section(header));
+        any = true;
+        print_quoted(out, outbox_header_name(header));
         (void)fputs(" = ", out);
-        print_quoted(out, options->headers[i].value);
+        print_quoted(out, header->value);
         (void)fputc('\n', out);
     }
-    (void)fputc('\n', out);
+    if (any)
+        (void)fputc('\n', out);
 }
 
 /* The section is left out when none is given. */
@@ -175,11 +187,13 @@ void config_print(const struct config *config, FILE *out)
     print_section(out, SECTION_DATABASE, config);
     print_section(out, SECTION_OUTBOX, config);
     print_columns(out, config);
+    print_row_headers(out, &relay->outbox, false);
     print_section(out, SECTION_RELAY, config);
     print_section(out, SECTION_RETRY, config);
     for (int i = 0; i < relay->sink_count; i++)
         print_sink(out, &relay->sinks[i]);
     print_section(out, SECTION_CLOUDEVENTS, config);
+    print_row_headers(out, &relay->outbox, true);
     for (int i = 0; i < relay->routes.count; i++)
         print_route(out, relay, &relay->routes.entries[i]);
     print_section(out, SECTION_HTTP, config);

@@ -85,7 +85,8 @@ void config_print_reference(FILE *out)
 
         (void)fprintf(out, "%s### `[%s]`\n\n%s\n", i > 0 ? "\n" : "", section_title(section),
                       section_help(section));
-        if (section != SECTION_PROPERTIES && section != SECTION_ROW_HEADERS)
+        if (section != SECTION_PROPERTIES && section != SECTION_ROW_HEADERS &&
+            section != SECTION_ATTRIBUTES)
             print_table(out, section);
     }
 }

@@ -173,7 +173,7 @@ void config_reload(struct config *current, struct config *next,
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         compare_keys(&comparison, sections[i], section_title(sections[i]), current, next);
     if (headers_differ(&current->relay.outbox, &next->relay.outbox))
-        tell(&comparison, "[outbox.headers]", "the old ones", "others");
+        tell(&comparison, "[outbox.headers], [cloudevents.attributes]", "the old ones", "others");
     compare_sinks(&comparison, &current->relay, &next->relay);
     if (routes_differ(&current->relay, &next->relay))
         tell(&comparison, "[[route]]", "the old ones", "others");

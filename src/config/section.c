@@ -74,24 +74,36 @@ static void load_property(struct loader *loader, struct toml_node *node, struct 
     sink->properties[sink->property_count++] = property;
 }
 
-static void load_header(struct loader *loader, struct toml_node *node)
+/* Into the option's own name. NULL: no memory. */
+static char *copy_name(const char *name, bool is_attribute)
+{
+    size_t bytes = strlen(name) + ATTRIBUTE_PREFIX_BYTES + 1;
+    char *copy = malloc(bytes);
+
+    if (copy != NULL)
+        (void)snprintf(copy, bytes, "%s%s", is_attribute ? ATTRIBUTE_PREFIX : "", name);
+    return copy;
+}
+
+static void load_header(struct loader *loader, struct toml_node *node, bool is_attribute)
 {
     struct outbox_options *outbox = &loader->config->relay.outbox;
-    struct outbox_header header = {0};
+    struct outbox_header header = {.is_attribute = is_attribute};
     char shown[NAME_SHOWN_BYTES];
     char found[SHOWN_BYTES + 32];
 
     if (node->type == TOML_TABLE)
         refuse_dotted(loader, node);
     else if (outbox->header_count == OUTBOX_HEADERS_MAX)
-        report_refusal(loader->report, node, "more than %d headers", OUTBOX_HEADERS_MAX);
+        report_refusal(loader->report, node, "more than %d headers and attributes",
+                       OUTBOX_HEADERS_MAX);
     else if (node->type != TOML_STRING)
         report_refusal(loader->report, node, "%s: expected a string, got %s",
                        text_escape(shown, sizeof shown, node->key, strlen(node->key)),
                        value_describe(found, sizeof found, node, true));
     else if (node->string[0] != '\0' &&
              (header.value = value_expand(node->key, node, loader->report)) != NULL &&
-             (header.name = strdup(node->key)) != NULL)
+             (header.name = copy_name(node->key, is_attribute)) != NULL)
         outbox->headers[outbox->header_count++] = header;
     else
         free(header.value);
@@ -145,8 +157,8 @@ void load_section(struct loader *loader, enum section section, struct toml_node 
     for (int i = 0; i < node->count; i++) {
         if (section == SECTION_PROPERTIES)
             load_property(loader, &node->children[i], base);
-        else if (section == SECTION_ROW_HEADERS)
-            load_header(loader, &node->children[i]);
+        else if (section == SECTION_ROW_HEADERS || section == SECTION_ATTRIBUTES)
+            load_header(loader, &node->children[i], section == SECTION_ATTRIBUTES);
         else
             load_key(loader, section, &node->children[i], base);
     }

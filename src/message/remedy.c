@@ -117,7 +117,7 @@ static const struct {
     {"key, type and headers take", CORRECT "key, type or headers must be shorter" RETRY},
     {"CloudEvents: the row has no type",
      "fill the column type, or give a type in [cloudevents]" RETRY},
-    {"CloudEvents: the key", CORRECT "key, or give a ce_subject in its headers" RETRY},
+    {"CloudEvents: the key", CORRECT "key, or give a subject in [cloudevents.attributes]" RETRY},
     {"reserved header: the relay", "give the relay's own another name or none in"
                                    " [sink.NAME.headers]; or " CORRECT "headers" RETRY},
     {"header", CORRECT "headers" RETRY},

@@ -93,20 +93,32 @@ static void check_value(const struct loader *loader, const struct toml_node *sec
                        text_escape(shown, sizeof shown, value, strlen(value)), problem);
 }
 
-static void check_header(const struct loader *loader, struct toml_node *node,
-                         const struct outbox_header *header)
+static void check_header(const struct loader *loader, const struct outbox_header *header)
 {
-    check_value(loader, toml_find(toml_find(loader->root, "outbox"), "headers"), header->name,
-                header->value);
+    const struct toml_node *section =
+        header->is_attribute ? toml_find(toml_find(loader->root, "cloudevents"), "attributes")
+                             : toml_find(toml_find(loader->root, "outbox"), "headers");
+    const char *name = outbox_header_name(header);
+    const char *problem = header->is_attribute ? cloudevents_name_problem(text_of(name)) : NULL;
+    char shown[NAME_SHOWN_BYTES];
+
+    check_value(loader, section, name, header->value);
     if (header->name[0] == '\0')
-        report_problem(loader->report, node, "a header needs a name");
+        problem = "a header needs a name";
+    for (const struct outbox_header *other = loader->config->relay.outbox.headers; other < header;
+         other++)
+        if (strcmp(other->name, header->name) == 0)
+            problem = "a header of [outbox.headers] and an attribute of [cloudevents.attributes] "
+                      "are the same";
+    if (problem != NULL)
+        report_problem(loader->report, toml_find(section, name), "\"%s\": %s",
+                       text_escape(shown, sizeof shown, name, strlen(name)), problem);
 }
 
 static void check_names(const struct loader *loader)
 {
     const struct outbox_options *outbox = &loader->config->relay.outbox;
     struct toml_node *columns = toml_find(toml_find(loader->root, "outbox"), "columns");
-    struct toml_node *headers = toml_find(toml_find(loader->root, "outbox"), "headers");
     char schema[OUTBOX_NAME_BYTES];
     char name[OUTBOX_NAME_BYTES];
     const char *problem = outbox_read_table(outbox->table, schema, name);
@@ -120,7 +132,7 @@ static void check_names(const struct loader *loader)
         check_value(loader, i == COLUMN_DUE ? toml_find(loader->root, "outbox") : columns,
                     column_name((enum column)i), outbox->columns[i]);
     for (int i = 0; i < outbox->header_count; i++)
-        check_header(loader, toml_find(headers, outbox->headers[i].name), &outbox->headers[i]);
+        check_header(loader, &outbox->headers[i]);
 }
 
 /* Rows are found by these again. */

@@ -41,6 +41,12 @@ static const struct section_info sections[SECTION_COUNT] = {
          "headers may have every other name."},
     [SECTION_CLOUDEVENTS] = {SECTION_COUNT, "cloudevents", "cloudevents",
                              "What the events of a sink with `cloudevents` have in common."},
+    [SECTION_ATTRIBUTES] =
+        {SECTION_CLOUDEVENTS, "attributes", "cloudevents.attributes",
+         "Further attributes, named with 1 to 20 of a-z and 0-9: a column, or an expression in "
+         "parentheses, of type text or bytea; NULL makes no attribute. \"source\", \"type\" and "
+         "\"subject\" come before the values that events have otherwise. They count with "
+         "[outbox.headers], and a sink without `cloudevents` sends them as headers \"ce_NAME\"."},
     [SECTION_ROUTE] =
         {SECTION_COUNT, "route", "[route]",
          "Which messages go where; the first match wins. Without a route, everything goes "

@@ -20,7 +20,8 @@
     "token = \"hunter2\"\n[sink.out]\ntype = \"stdout\"\n"                                                    \
     "[[route]]\nmatch = \"re:^a{1,2}$\"\nsink = \"bus\"\ntopic = \"a.{{x}}.{topic}\"\nkey = "                 \
     "\"{id}\"\n"                                                                                              \
-    "[cloudevents]\nsource = \"/shop\"\n"                                                                     \
+    "[cloudevents]\nsource = \"/shop\"\n[cloudevents.attributes]\ntenant = \"(lower(t))\"\n"                  \
+    "[outbox.headers]\n\"x-a\" = \"x\"\n"                                                                     \
     "[[route]]\nmatch = \">\"\nsink = \"out\"\n[log]\nlevel = \"debug\"\nformat = \"json\"\n"
 
 TEST(a_printed_configuration_reads_back_the_same)
@@ -35,6 +36,8 @@ TEST(a_printed_configuration_reads_back_the_same)
     assert_string_equal(second->config.relay.sinks[1].username, "\x01\t\n\xc3\xa9");
     assert_string_equal(second->config.relay.sinks[1].allow.items[1], "re:\\.\"b");
     assert_int_equal(second->config.relay.sink_count, 4);
+    assert_int_equal(second->config.relay.outbox.header_count, 2);
+    assert_string_equal(second->config.relay.outbox.headers[1].name, "ce_tenant");
     assert_int_equal(second->config.relay.routes.count, 2);
     assert_int_equal(second->config.relay.routes.entries[0].sink, 1);
     free(first_text);

@@ -37,20 +37,21 @@ static const char *find_line(const char *part, const char *name, bool *commented
 /* Where the sample's part on a section begins. */
 static const char *find_part(enum section section)
 {
-    static const char *const marks[SECTION_COUNT] = {[SECTION_DATABASE] = "\n[database]",
-                                                     [SECTION_OUTBOX] = "\n[outbox]",
-                                                     [SECTION_COLUMNS] = "\n[outbox.columns]",
-                                                     [SECTION_ROW_HEADERS] = "\n# [outbox.headers]",
-                                                     [SECTION_RELAY] = "\n[relay]",
-                                                     [SECTION_RETRY] = "\n[retry]",
-                                                     [SECTION_SINK] = "\n[sink.",
-                                                     [SECTION_PROPERTIES] =
-                                                         "\n# [sink.events.properties]",
-                                                     [SECTION_HEADERS] = "\n# [sink.bus.headers]",
-                                                     [SECTION_CLOUDEVENTS] = "\n# [cloudevents]",
-                                                     [SECTION_ROUTE] = "\n# [[route]]",
-                                                     [SECTION_HTTP] = "\n[http]",
-                                                     [SECTION_LOG] = "\n[log]"};
+    static const char *const marks[SECTION_COUNT] = {
+        [SECTION_DATABASE] = "\n[database]",
+        [SECTION_OUTBOX] = "\n[outbox]",
+        [SECTION_COLUMNS] = "\n[outbox.columns]",
+        [SECTION_ROW_HEADERS] = "\n# [outbox.headers]",
+        [SECTION_RELAY] = "\n[relay]",
+        [SECTION_RETRY] = "\n[retry]",
+        [SECTION_SINK] = "\n[sink.",
+        [SECTION_PROPERTIES] = "\n# [sink.events.properties]",
+        [SECTION_HEADERS] = "\n# [sink.bus.headers]",
+        [SECTION_CLOUDEVENTS] = "\n# [cloudevents]",
+        [SECTION_ATTRIBUTES] = "\n# [cloudevents.attributes]",
+        [SECTION_ROUTE] = "\n# [[route]]",
+        [SECTION_HTTP] = "\n[http]",
+        [SECTION_LOG] = "\n[log]"};
 
     return strstr(config_sample(), marks[section]);
 }

@@ -155,6 +155,26 @@ TEST(cloudevents_need_a_source_and_names_of_their_own)
          "relay.toml:7:9: id: this name belongs to CloudEvents"},
         {EVENTS "headers.id = \"Content-Type\"\n" SOURCE,
          "relay.toml:7:9: id: this name belongs to CloudEvents"},
+        {EVENTS SOURCE "attributes.id = \"x\"",
+         "relay.toml:9:12: \"id\": the relay sets this attribute: it is the event id, event_id of "
+         "[outbox.columns]"},
+        {EVENTS SOURCE "attributes.data_base64 = \"x\"",
+         "relay.toml:9:12: \"data_base64\": this is the payload, and no attribute"},
+        {EVENTS SOURCE "attributes.Tenant = \"x\"",
+         "relay.toml:9:12: \"Tenant\": the name of an attribute is 1 to 20 of a-z and 0-9"},
+        {EVENTS SOURCE "attributes.a23456789012345678901 = \"x\"",
+         "relay.toml:9:12: \"a23456789012345678901\": the name of an attribute is 1 to 20 of a-z "
+         "and 0-9"},
+        {EVENTS SOURCE "attributes.tenant = \"(x\"",
+         "relay.toml:9:12: tenant: \"(x\" begins with a parenthesis and does not end with one; "
+         "write \"(EXPRESSION)\""},
+        {EVENTS SOURCE "attributes.tenant = 1",
+         "relay.toml:9:12: tenant: expected a string, got an integer"},
+        {EVENTS SOURCE "attributes = 1",
+         "relay.toml:9:1: attributes: expected a section [cloudevents.attributes], got an integer"},
+        {EVENTS SOURCE "attributes.x = \"x\"\n[outbox.headers]\nce_x = \"y\"",
+         "relay.toml:9:12: \"x\": a header of [outbox.headers] and an attribute of "
+         "[cloudevents.attributes] are the same"},
         {KAFKA "cloudevents = \"batch\"",
          "relay.toml:6:1: cloudevents = \"batch\": must be \"off\", \"binary\" or \"structured\""},
         {MINIMAL "cloudevents = \"binary\"",
@@ -164,7 +184,9 @@ TEST(cloudevents_need_a_source_and_names_of_their_own)
 
     assert_each_refused(REFUSALS(refusals));
     assert_accepted(NATS "cloudevents = \"structured\"\nheaders.id = \"\"\n" SOURCE
-                         "type = \"a b\"\ncontent_type = \"text/plain; charset=UTF-8\"\n");
+                         "type = \"a b\"\ncontent_type = \"text/plain; charset=UTF-8\"\n"
+                         "[cloudevents.attributes]\nsource = \"s\"\ntype = \"(lower(t))\"\n"
+                         "subject = \"u\"\na2345678901234567890 = \"v\"\n");
 }
 
 TEST(lists_hold_1_to_32_strings)
