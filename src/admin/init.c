@@ -315,7 +315,7 @@ static int tell_missing(struct admin *admin, struct error *error)
             error, ERROR_PERMANENT, ERROR_DATABASE,
             "nothing was created: table %s lacks what the SQL below adds; run it, then init again:",
             table->quoted);
-    if (adoption_read_note(&adoption, table, &admin->session, &ignored) == 0 &&
+    if (adoption_read_note(&adoption, table, &admin->session, admin->options, &ignored) == 0 &&
         adoption.state == ADOPTION_CONDITION)
         return adoption_explain(&adoption, table, admin->options, error);
     if (admin->options->order == ORDER_KEY && slices_check_number(table, admin->options, error) < 0)

@@ -8,7 +8,8 @@
  * A decision is kept as a setting in the control table, which every relay can write and pg_dump
  * saves: the condition by which rows are sent. Relays with another condition are refused: parked
  * rows are shared and have only the mapped columns, so it would be unknown to which condition they
- * belong.
+ * belong. So are relays with another order or key, which would pass the waiting rows of a key. That
+ * is a setting of its own, which older relays do not read.
  *
  * A table with no row to send or to purge is adopted by the first relay that finds it so, because
  * rows that are committed later are meant for the relay.
@@ -29,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTE_ROW "kind = 'setting' AND name = 'condition'"
+#define NOTE_ROW(name) "kind = 'setting' AND name = '" name "'"
 
 static void add_note(char *note, size_t size, const char *what, const char *sql)
 {
@@ -55,6 +56,18 @@ static int make_note(char *note, size_t size, const struct table *table, struct 
     add_note(note, size, "parked by SET", table->park);
     add_note(note, size, "with the key", table->columns[COLUMN_KEY].expression);
     return 0;
+}
+
+/* A key that the table has not yet may come later. The condition has the whole of an expression. */
+static void put_order(char *order, size_t size, const struct table *table,
+                      const struct outbox_options *options)
+{
+    const struct table_column *key = &table->columns[COLUMN_KEY];
+    bool has_key = key->name[0] != '\0' || key->expression != NULL;
+
+    (void)snprintf(order, size, "order = \"%s\" %s%.140s",
+                   options->order == ORDER_KEY ? "key" : "none",
+                   has_key ? "with the key " : "without a key", has_key ? column_sql(key) : "");
 }
 
 /* *count is -1 when counting took too long, which is not an error. A negative retention: the rows
@@ -115,25 +128,36 @@ static int find_marks(struct adoption *adoption, const struct table *table, stru
     return 0;
 }
 
+static bool condition_differs(const struct adoption *adoption)
+{
+    return adoption->noted && strcmp(adoption->note, adoption->wanted) != 0;
+}
+
 int adoption_read_note(struct adoption *adoption, const struct table *table,
-                       struct session *session, struct error *error)
+                       struct session *session, const struct outbox_options *options,
+                       struct error *error)
 {
     PGresult *result;
 
     *adoption = (struct adoption){.state = ADOPTION_SETTLED};
+    put_order(adoption->wanted_order, sizeof adoption->wanted_order, table, options);
     if (make_note(adoption->wanted, sizeof adoption->wanted, table, error) < 0)
         return -1;
     if (!table->control_exists)
         return 0;
     result =
-        table_query(table, session, "SELECT value FROM {control} WHERE " NOTE_ROW, 0, NULL, error);
+        table_query(table, session,
+                    "SELECT (SELECT value FROM {control} WHERE " NOTE_ROW(
+                        "condition") "), (SELECT value FROM {control} WHERE " NOTE_ROW("order") ")",
+                    0, NULL, error);
     if (result == NULL)
         return -1;
-    adoption->noted = PQntuples(result) > 0;
-    if (adoption->noted)
-        (void)snprintf(adoption->note, sizeof adoption->note, "%s", PQgetvalue(result, 0, 0));
+    adoption->noted = !PQgetisnull(result, 0, 0);
+    (void)snprintf(adoption->note, sizeof adoption->note, "%s", PQgetvalue(result, 0, 0));
+    (void)snprintf(adoption->order, sizeof adoption->order, "%s", PQgetvalue(result, 0, 1));
     PQclear(result);
-    if (adoption->noted && strcmp(adoption->note, adoption->wanted) != 0)
+    if (condition_differs(adoption) ||
+        (adoption->order[0] != '\0' && strcmp(adoption->order, adoption->wanted_order) != 0))
         adoption->state = ADOPTION_CONDITION;
     return 0;
 }
@@ -144,9 +168,9 @@ int adoption_examine(struct adoption *adoption, const struct table *table, struc
     bool purges = options->on_sent == ON_SENT_MARK && options->retention_ms > 0 &&
                   table_has(table, COLUMN_SENT_AT);
 
-    if (adoption_read_note(adoption, table, session, error) < 0)
+    if (adoption_read_note(adoption, table, session, options, error) < 0)
         return -1;
-    if (adoption->noted || table->is_own)
+    if (adoption->noted || adoption->state == ADOPTION_CONDITION || table->is_own)
         return 0;
     if (count_rows(table, session, -1, &adoption->to_send, error) < 0 ||
         (purges &&
@@ -171,6 +195,36 @@ static const char *number(char out[64], int64_t rows)
     return out;
 }
 
+/* Two relays of a table do not agree. */
+static int explain_difference(const struct adoption *adoption, const struct table *table,
+                              struct error *error)
+{
+    if (!condition_differs(adoption)) {
+        (void)error_set(
+            error, ERROR_PERMANENT, ERROR_DATABASE,
+            "[outbox] order: table %s is relayed by another order or key: %s, not %s; all"
+            " relays of a table must have the same, because a row waits for those of"
+            " its key",
+            table->quoted, adoption->order, adoption->wanted_order);
+        return error_hint(
+            error,
+            "to change it: stop the relays of this table, DELETE FROM %s WHERE " NOTE_ROW(
+                "order") "; and start them with the new order",
+            table->control_quoted);
+    }
+    (void)error_set(
+        error, ERROR_PERMANENT, ERROR_DATABASE,
+        "[outbox] where: table %s is relayed by another condition: \"%.200s\", not"
+        " \"%.200s\" (on_sent, sent_at, mark and an expression as key count too); all relays of"
+        " a table must have the same one, because they share its parked rows",
+        table->quoted, adoption->note, adoption->wanted);
+    return error_hint(
+        error,
+        "to change it: stop the relays of this table, DELETE FROM %s WHERE " NOTE_ROW(
+            "condition") "; and start them with the new condition and [outbox] adopt = true",
+        table->control_quoted);
+}
+
 int adoption_explain(const struct adoption *adoption, const struct table *table,
                      const struct outbox_options *options, struct error *error)
 {
@@ -178,19 +232,8 @@ int adoption_explain(const struct adoption *adoption, const struct table *table,
     char to_send[64];
     char to_purge[64];
 
-    if (adoption->state == ADOPTION_CONDITION) {
-        (void)error_set(
-            error, ERROR_PERMANENT, ERROR_DATABASE,
-            "[outbox] where: table %s is relayed by another condition: \"%.200s\", not"
-            " \"%.200s\" (on_sent, sent_at, mark and an expression as key count too); all relays of"
-            " a table must have the same one, because they share its parked rows",
-            table->quoted, adoption->note, adoption->wanted);
-        return error_hint(
-            error,
-            "to change it: stop the relays of this table, DELETE FROM %s WHERE " NOTE_ROW
-            "; and start them with the new condition and [outbox] adopt = true",
-            table->control_quoted);
-    }
+    if (adoption->state == ADOPTION_CONDITION)
+        return explain_difference(adoption, table, error);
     (void)error_set(
         error, ERROR_PERMANENT, ERROR_DATABASE,
         "table %s was not created by outbox-relay: %s would be sent and %s%s%s%s%s%s",
@@ -211,8 +254,8 @@ static int remember(const struct adoption *adoption, const struct table *table,
                     struct session *session, const struct outbox_options *options,
                     struct error *error)
 {
-    const char *params[1] = {adoption->wanted};
-    PGresult *result = table_query(table, session, statement_remember_condition, 1, params, error);
+    const char *params[2] = {adoption->wanted, adoption->wanted_order};
+    PGresult *result = table_query(table, session, statement_remember_condition, 2, params, error);
 
     if (result != NULL) {
         PQclear(result);
@@ -220,7 +263,7 @@ static int remember(const struct adoption *adoption, const struct table *table,
     }
     if (error->kind != ERROR_PERMANENT)
         return -1;
-    if (adoption->state == ADOPTION_SETTLED && table->where == NULL)
+    if (adoption->noted || (adoption->state == ADOPTION_SETTLED && table->where == NULL))
         return 0;
     if (!options->adopt)
         return error_hint(error,
@@ -241,10 +284,10 @@ int adoption_settle(struct adoption *adoption, const struct table *table, struct
     if (adoption->state == ADOPTION_CONDITION ||
         (adoption->state == ADOPTION_OPEN && !options->adopt))
         return adoption_explain(adoption, table, options, error);
-    if (adoption->noted)
+    if (adoption->noted && adoption->order[0] != '\0')
         return 0;
     if (remember(adoption, table, session, options, error) < 0 ||
-        adoption_read_note(adoption, table, session, error) < 0)
+        adoption_read_note(adoption, table, session, options, error) < 0)
         return -1;
     return adoption->state == ADOPTION_CONDITION ? adoption_explain(adoption, table, options, error)
                                                  : 0;

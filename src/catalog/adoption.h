@@ -14,17 +14,19 @@ enum adoption_state {
     ADOPTION_SETTLED,  /* the relay's own table, or a table adopted with this condition */
     ADOPTION_NO_ROWS,  /* nothing to send or to purge: later rows are meant for the relay */
     ADOPTION_OPEN,     /* there are rows that the operator has to confirm */
-    ADOPTION_CONDITION /* the table was adopted with another condition */
+    ADOPTION_CONDITION /* the table was adopted with another condition or order */
 };
 
 struct adoption {
     enum adoption_state state;
-    bool noted;        /* the control table has a condition */
-    char note[4096];   /* that condition */
-    char wanted[4096]; /* the one that this configuration would write */
-    int64_t to_send;   /* unsent rows, for ADOPTION_OPEN; -1: counting took too long */
-    int64_t to_purge;  /* sent rows that the retention would delete; -1: counting took too long */
-    char marks[384];   /* columns that may mark rows as sent; "": none */
+    bool noted;             /* the control table has a condition */
+    char note[4096];        /* that condition */
+    char wanted[4096];      /* the one that this configuration would write */
+    char order[192];        /* the order in the control table; "": none */
+    char wanted_order[192]; /* that of this configuration */
+    int64_t to_send;        /* unsent rows, for ADOPTION_OPEN; -1: counting took too long */
+    int64_t to_purge; /* sent rows that the retention would delete; -1: counting took too long */
+    char marks[384];  /* columns that may mark rows as sent; "": none */
 };
 
 /* Fills *adoption without writing anything. The outbox and its required columns must exist. Returns
@@ -35,7 +37,8 @@ int adoption_examine(struct adoption *adoption, const struct table *table, struc
 /* Reads the condition only and no row of the outbox; the state is ADOPTION_SETTLED or
  * ADOPTION_CONDITION. */
 int adoption_read_note(struct adoption *adoption, const struct table *table,
-                       struct session *session, struct error *error);
+                       struct session *session, const struct outbox_options *options,
+                       struct error *error);
 
 /* Sets *error to why the relay refuses to start, and what to do; for ADOPTION_OPEN and
  * ADOPTION_CONDITION. Returns -1. */

@@ -36,7 +36,7 @@ static int check_condition(const struct table *table, struct outbox *outbox, str
 {
     struct adoption adoption;
 
-    if (adoption_read_note(&adoption, table, &outbox->session, error) < 0)
+    if (adoption_read_note(&adoption, table, &outbox->session, outbox->options, error) < 0)
         return -1;
     return adoption.state == ADOPTION_CONDITION
                ? adoption_explain(&adoption, table, outbox->options, error)

@@ -251,7 +251,7 @@ TEST(relays_that_start_at_once_settle_a_table_together)
         assert_int_equal(relays[i].status, 0);
         process_free(&relays[i]);
     }
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_control"), 1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_control"), 2);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
                      0);
 }
@@ -566,6 +566,39 @@ TEST(the_relays_of_a_table_have_one_condition)
     sql(fixture->conn, "DELETE FROM events_control WHERE kind = 'setting' AND name = 'condition'");
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
+}
+
+/* A relay of an older version has kept no order; the next one does. */
+TEST(the_relays_of_a_table_have_one_order_and_key)
+{
+    static const char *const others[] = {"columns.key = \"status\"", "columns.key = \"\"",
+                                         "order = \"none\""};
+    static const char *const shown[] = {"order = \"key\" with the key \"status\"",
+                                        "order = \"key\" without a key",
+                                        "order = \"none\" with the key \"key\""};
+    struct fixture *fixture = *state;
+    char line[256];
+
+    make_events(fixture);
+    write_config_for(fixture, "");
+    init(fixture);
+    sql(fixture->conn, "DELETE FROM events_control WHERE name = 'order'");
+    expect(fixture, drain(fixture), 0);
+    for (int i = 0; i < 3; i++) {
+        write_config_for(fixture, others[i]);
+        expect(fixture, drain(fixture), 3);
+        (void)snprintf(line, sizeof line,
+                       "[outbox] order: table \"public\".\"events\" is relayed by another order or"
+                       " key: order = \"key\" with the key \"key\", not %s;",
+                       shown[i]);
+        assert_says(fixture->process.err, line);
+        expect(fixture, run_command(fixture, "check"), 3);
+        assert_says(fixture->process.out, line);
+    }
+    assert_says(fixture->process.out, "DELETE FROM \"public\".\"events_control\" WHERE kind ="
+                                      " 'setting' AND name = 'order'");
+    sql(fixture->conn, "DELETE FROM events_control WHERE name = 'order'");
+    expect(fixture, drain(fixture), 0);
 }
 
 TEST(a_purge_leaves_rows_outside_where_alone)

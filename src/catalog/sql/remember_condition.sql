@@ -1,3 +1,4 @@
--- Keeps the condition by which rows are sent, unless there is one.
--- $1 text the condition.
-INSERT INTO {control} (kind, name, value) VALUES ('setting', 'condition', $1) ON CONFLICT DO NOTHING
+-- Keeps the condition by which rows are sent, and their order, unless there are such.
+-- $1 text the condition; $2 text the order.
+INSERT INTO {control} (kind, name, value) VALUES ('setting', 'condition', $1), ('setting', 'order', $2)
+ON CONFLICT DO NOTHING
