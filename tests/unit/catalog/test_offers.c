@@ -16,7 +16,10 @@ struct given {
     bool may_be_null;
 };
 
-static const struct given pk = {"event_no", "bigint", 'N', true, true, false};
+#define PK                                                                                         \
+    {                                                                                              \
+        "event_no", "bigint", 'N', true, true, false                                               \
+    }
 
 static void describe(struct table_column *column, const struct given *given)
 {
@@ -133,11 +136,11 @@ TEST(the_only_column_of_a_type_is_offered)
 
 TEST(a_column_is_offered_once_and_to_what_it_fits_best)
 {
-    static const struct given columns[] = {pk,
+    static const struct given columns[] = {PK,
                                            {"metadata", "jsonb", 'U', false, false, true},
                                            {"content", "jsonb", 'U', false, false, true},
                                            {"payload_type", "text", 'S', false, false, true}};
-    static const struct given mapped[] = {pk,
+    static const struct given mapped[] = {PK,
                                           {"payload", "jsonb", 'U', false, false, true},
                                           {"body", "text", 'S', false, false, true}};
 
