@@ -106,6 +106,9 @@ static void put_summary(const struct status *status, const struct status_view *v
         status->parked_is_bound ? " or more" : "", status->parked_oldest_s >= 0 ? ", oldest " : "",
         status->parked_oldest_s >= 0 ? status_age(age, sizeof age, status->parked_oldest_s) : "",
         status->parked > 0 ? next : "");
+    if (status->scheduled > 0)
+        put_line(out, columns, "scheduled  %s of them, until their time",
+                 status_count(count, sizeof count, status->scheduled));
     if (status->refused > 0)
         put_line(out, columns, "refused  %s of them, by PostgreSQL",
                  status_count(count, sizeof count, status->refused));

@@ -58,6 +58,7 @@ static void put_counts(FILE *out, const struct relay_report *report)
     put_count(out, report, "parked_total", ",state=\"retry\"", REPORT_PARKED_RETRY);
     put_count(out, report, "parked_total", ",state=\"waiting\"", REPORT_PARKED_WAITING);
     put_count(out, report, "parked_total", ",state=\"paused\"", REPORT_PARKED_PAUSED);
+    put_count(out, report, "parked_total", ",state=\"scheduled\"", REPORT_PARKED_SCHEDULED);
     put_count(out, report, "parked_total", ",state=\"behind\"", REPORT_PARKED_BEHIND);
     describe(out, "dead_total", "counter",
              "Rows that became dead: they stay until somebody retries or drops them.");
@@ -192,8 +193,11 @@ static void put_status(FILE *out, const struct status *status)
     put_age(out, "backlog_oldest_seconds", "Age of the oldest unsent row.", status->backlog,
             status->backlog_oldest_s);
     put_known(out, "parked_rows", "Rows that wait for another try.", status->parked);
-    put_age(out, "parked_oldest_seconds", "Age of the oldest row that waits for another try.",
+    put_age(out, "parked_oldest_seconds",
+            "Age of the oldest row that waits for another try, and not for its time.",
             status->parked, status->parked_oldest_s);
+    put(out, "scheduled_rows", "gauge", "Of the parked rows, those whose time has not come.",
+        (double)status->scheduled);
     put(out, "refused_rows", "gauge",
         "Of the parked rows, those that PostgreSQL refuses to mark, delete or park.",
         (double)status->refused);

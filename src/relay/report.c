@@ -138,6 +138,8 @@ static enum report_count parked_state(enum verdict verdict)
 {
     if (verdict == VERDICT_PAUSED)
         return REPORT_PARKED_PAUSED;
+    if (verdict == VERDICT_EARLY)
+        return REPORT_PARKED_SCHEDULED;
     return verdict == VERDICT_WAIT ? REPORT_PARKED_WAITING : REPORT_PARKED_RETRY;
 }
 

@@ -28,13 +28,14 @@ enum lane_state {
 /* The reasons of parked rows are together, and after them those of dead rows: report_totals(). */
 enum report_count {
     REPORT_SENT,
-    REPORT_RETRIED,        /* further attempts, of rows that were parked before */
-    REPORT_PARKED_RETRY,   /* rows parked for the first time, by state: refused by the broker, */
-    REPORT_PARKED_WAITING, /* with a missing topic or stream, */
-    REPORT_PARKED_PAUSED,  /* with a paused topic or key, */
-    REPORT_PARKED_BEHIND,  /* or behind an earlier parked row of their key */
-    REPORT_DEAD_REJECTED,  /* dead rows: they can never be sent as they are, */
-    REPORT_DEAD_ATTEMPTS,  /* or they failed max_attempts times */
+    REPORT_RETRIED,          /* further attempts, of rows that were parked before */
+    REPORT_PARKED_RETRY,     /* rows parked for the first time, by state: refused by the broker, */
+    REPORT_PARKED_WAITING,   /* with a missing topic or stream, */
+    REPORT_PARKED_PAUSED,    /* with a paused topic or key, */
+    REPORT_PARKED_SCHEDULED, /* before their time, */
+    REPORT_PARKED_BEHIND,    /* or behind an earlier parked row of their key */
+    REPORT_DEAD_REJECTED,    /* dead rows: they can never be sent as they are, */
+    REPORT_DEAD_ATTEMPTS,    /* or they failed max_attempts times */
     REPORT_COUNT_COUNT
 };
 

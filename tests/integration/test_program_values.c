@@ -277,6 +277,14 @@ TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
                                  "SELECT string_agg(line->'payload'->>'seq', ',' ORDER BY place)"
                                  " FROM printed WHERE line->>'key' = 'k1'"),
                         "1,3,5,7,9");
+    sql(fixture->conn, "UPDATE outbox_parked SET parked_at = now() - interval '1 day',"
+                       " created_at = now() - interval '1 day' WHERE id = 11");
+    expect(fixture, run_command(fixture, "status"), 0);
+    assert_says(fixture->process.out, "\nparked   1, next try ");
+    assert_says(fixture->process.out, "\nscheduled  1 of them, until their time\n");
+    process_free(&fixture->process);
+    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "\"scheduled\":1,");
 }
 
 /* ---- mistakes ---- */

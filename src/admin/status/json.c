@@ -150,6 +150,7 @@ json_t *status_pack(const struct status *status)
                   {"backlog_oldest_seconds", number_or_null(status->backlog_oldest_s)},
                   {"parked", count_or_null(status->parked)},
                   {"parked_is_lower_bound", json_boolean(status->parked_is_bound)},
+                  {"scheduled", json_integer(status->scheduled)},
                   {"refused", json_integer(status->refused)},
                   {"parked_oldest_seconds", number_or_null(status->parked_oldest_s)},
                   {"next_try_seconds", number_or_null(status->next_try_s)},

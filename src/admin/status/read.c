@@ -65,6 +65,7 @@ static void take_parked(const PGresult *result, int count_max, struct status *st
     status->parked_oldest_s = read_age(result, 1);
     status->next_try_s = read_age(result, 2);
     status->held = read_count(result, 3);
+    status->scheduled = read_count(result, 4);
 }
 
 static void take_dead(const PGresult *result, int count_max, struct status *status)

@@ -89,7 +89,7 @@ TEST(a_process_counts_what_it_parked_and_gave_up)
 {
     for (int i = 0; i < REPORT_COUNT_COUNT; i++)
         lane.counts[0][i] = UINT64_C(1) << i;
-    assert_answer_says("\"sent\":1,\"parked\":60,\"dead\":192,\"retried\":2,");
+    assert_answer_says("\"sent\":1,\"parked\":124,\"dead\":384,\"retried\":2,");
 }
 
 TEST(a_database_that_the_sampler_cannot_reach_is_away)

@@ -114,6 +114,7 @@ TEST(rows_are_counted_by_sink_and_reason)
     add(&batch, 1, VERDICT_WAIT, OUTCOME_PARK);
     add(&batch, 1, VERDICT_PAUSED, OUTCOME_PARK);
     add(&batch, 1, VERDICT_RETRY, OUTCOME_PARK);
+    add(&batch, 1, VERDICT_EARLY, OUTCOME_PARK);
     add(&batch, 1, VERDICT_PENDING, OUTCOME_BEHIND);
     add(&batch, -1, VERDICT_REJECTED, OUTCOME_DEAD);
     add(&batch, 0, VERDICT_PENDING, OUTCOME_UNSENT);
@@ -125,6 +126,7 @@ TEST(rows_are_counted_by_sink_and_reason)
     assert_int_equal(snapshot.counts[1][REPORT_PARKED_WAITING], 1);
     assert_int_equal(snapshot.counts[1][REPORT_PARKED_PAUSED], 1);
     assert_int_equal(snapshot.counts[1][REPORT_PARKED_RETRY], 1);
+    assert_int_equal(snapshot.counts[1][REPORT_PARKED_SCHEDULED], 1);
     assert_int_equal(snapshot.counts[1][REPORT_PARKED_BEHIND], 1);
     assert_int_equal(snapshot.counts[REPORT_NO_SINK][REPORT_DEAD_REJECTED], 1);
     assert_int_equal(report_total(&report, REPORT_SENT), 2);

@@ -101,6 +101,7 @@ TEST(no_field_is_missing_when_there_is_nothing)
                                         "lane_states",
                                         "pauses",
                                         "attention",
+                                        "scheduled",
                                         "refused"};
     const struct status status = {.oldest_s = -1, .per_s = -1, .backlog_oldest_s = -1};
     json_t *object = parse(&status);
