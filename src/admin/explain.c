@@ -284,7 +284,7 @@ static int fill(struct admin *admin, const PGresult *found, int row, int64_t pay
     if (status == 0) {
         message->id = text_of(PQgetvalue(found, row, EXPLAIN_ID));
         message->event_id = text_of(PQgetvalue(found, row, EXPLAIN_EVENT_ID));
-        fill_unreadable(batch, message, error);
+        fill_unreadable(batch, message, admin->table.is_computed, error);
         return session_execute(session, "ROLLBACK TO SAVEPOINT relay_row", error);
     }
     fill_keep(batch, values);

@@ -124,6 +124,9 @@ static const struct {
     {"is too large to fetch", "make the payload smaller" RETRY},
     {"event id is NULL", CORRECT "event_id must not be NULL" RETRY},
     {"event_id is empty", CORRECT "event_id must not be empty" RETRY},
+    {"PostgreSQL cannot compute the values of this row",
+     "correct the expression in the configuration, or the row in TABLE_parked: its column"
+     " raw" RETRY},
     {"PostgreSQL cannot read this row", CORRECT "value that cannot be read" RETRY},
 };
 

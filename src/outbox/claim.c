@@ -253,7 +253,7 @@ static int claim_unreadable(struct outbox *outbox, struct batch *batch,
     if (batch->messages[0].is_sent) /* to settle it, nothing of it need be read */
         batch->messages[0].verdict = VERDICT_SENT;
     else
-        fill_unreadable(batch, &batch->messages[0], error);
+        fill_unreadable(batch, &batch->messages[0], outbox->table.is_computed, error);
     return 0;
 }
 

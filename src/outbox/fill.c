@@ -160,8 +160,9 @@ struct row_size fill_measure(const struct batch *batch, struct message *message,
     return size;
 }
 
-void fill_unreadable(struct batch *batch, struct message *message, const struct error *error)
+void fill_unreadable(struct batch *batch, struct message *message, bool is_computed,
+                     const struct error *error)
 {
-    batch_refuse(batch, message, VERDICT_REJECTED, "PostgreSQL cannot read this row: %s",
-                 error->text);
+    batch_refuse(batch, message, VERDICT_REJECTED, "PostgreSQL cannot %s this row: %s",
+                 is_computed ? "compute the values of" : "read", error->text);
 }

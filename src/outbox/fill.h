@@ -27,7 +27,8 @@ struct row_size fill_measure(const struct batch *batch, struct message *message,
 void fill_convert(struct batch *batch, struct message *message, int row, bool payload_is_json,
                   const struct row_size *size);
 
-/* PostgreSQL cannot read the row, because of this error. */
-void fill_unreadable(struct batch *batch, struct message *message, const struct error *error);
+/* PostgreSQL cannot read the row, or compute its values, because of this error. */
+void fill_unreadable(struct batch *batch, struct message *message, bool is_computed,
+                     const struct error *error);
 
 #endif
