@@ -21,7 +21,7 @@
 #define WORD_BYTES 72
 
 /* The columns of introspect.sql. */
-enum { NAME, QUOTED, SPELT, TYPE, CATEGORY, NOT_NULL, DEFAULT, VALUES, ROW };
+enum { NAME, QUOTED, SPELT, TYPE, CATEGORY, NOT_NULL, DEFAULT, VALUES, ROW, IS_PRIMARY };
 
 /* Folded names and values: in lower case, without what separates words, between blanks. */
 static const char status_names[] = " status state outboxstatus deliverystatus eventstatus"
@@ -96,8 +96,13 @@ static int row_of(const struct introspection *about, enum column column)
     const struct table *table = &about->admin->table;
     const struct table_column *found = &table->columns[column];
 
-    return find_column(about, table_has(table, column) && found->offer[0] == '\0' ? found->name
-                                                                                  : found->offer);
+    int row = find_column(
+        about, table_has(table, column) && found->offer[0] == '\0' ? found->name : found->offer);
+
+    for (int i = 0; column == COLUMN_ID && row < 0 && i < PQntuples(about->columns); i++)
+        if (value(about, i, IS_PRIMARY)[0] == 't')
+            return i;
+    return row;
 }
 
 /* ---- what marks a row as sent ---- */

@@ -88,6 +88,16 @@ TEST(what_introspect_prints_passes_check_and_sends_each_row_once)
          {"order      = \"none\"", "id         = \"id\"", "event_id   = \"id\"",
           "key        = \"aggregate_id\"", "type       = \"event_type\"",
           "sent_at    = \"processed_at\""}},
+        {"notifications",
+         "CREATE TABLE notifications (notification_id uuid PRIMARY KEY DEFAULT gen_random_uuid(),"
+         " channel text NOT NULL, recipient text, content json NOT NULL, state text NOT NULL DEFAULT"
+         " 'PENDING' CHECK (state IN ('PENDING', 'DELIVERED', 'ERROR')), scheduled_for timestamptz,"
+         " delivered_at timestamptz)",
+         "INSERT INTO notifications (channel, content) VALUES ('t', '{}')",
+         {"order      = \"none\"", "id         = \"notification_id\"",
+          "event_id   = \"notification_id\"", "topic      = \"channel\"",
+          "mark       = \"state = 'DELIVERED', delivered_at = now()\"",
+          "due        = \"scheduled_for\""}},
         {"\"tenant.42\".\"Outbox Messages\"",
          "CREATE SCHEMA \"tenant.42\" AUTHORIZATION " HARNESS_RELAY "; CREATE TABLE"
          " \"tenant.42\".\"Outbox Messages\" (\"Id\" bigserial PRIMARY KEY, \"EventId\" uuid,"
