@@ -82,7 +82,7 @@ CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
 CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
 CREATE INDEX ON @parked@ (seq) WHERE state OPERATOR(pg_catalog.=) 'dead';
 CREATE INDEX ON @parked@ (state, due) WHERE state OPERATOR(pg_catalog.=) ANY (ARRAY['refused', 'unsettled']);
-CREATE UNIQUE INDEX ON @parked@ (id) WHERE in_outbox IS TRUE;
+CREATE INDEX ON @parked@ (id) WHERE in_outbox IS TRUE;
 
 --[control]
 CREATE TABLE @control@ (

@@ -19,6 +19,8 @@
     "SELECT pg_catalog.string_agg(DISTINCT pg_catalog.left(value, 64), E'\\n') FROM (SELECT"       \
     " %s::text AS value FROM %s LIMIT 1000) sample"
 #define WORD_BYTES 72
+#define CONTROLS                                                                                   \
+    "\1\2\3\4\5\6\7\b\t\v\f\r\16\17\20\21\22\23\24\25\26\27\30\31\32\33\34\35\36\37\177"
 
 /* The columns of introspect.sql. */
 enum { NAME, QUOTED, SPELT, TYPE, CATEGORY, NOT_NULL, DEFAULT, VALUES, ROW, IS_PRIMARY };
@@ -67,12 +69,24 @@ static bool is_one_of(const char *list, const char *name)
     return len > 1 && strstr(list, word) != NULL;
 }
 
+/* A name may have any character. */
+static void put_comment(FILE *out, const char *text)
+{
+    char escaped[4 * QUOTED_BYTES_MAX];
+
+    (void)fputs(text_escape(escaped, sizeof escaped, text, strlen(text)), out);
+}
+
 /* A TOML string. */
 static void put_string(FILE *out, const char *text)
 {
     (void)fputc('"', out);
     for (; *text != '\0'; text++)
-        (void)fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+        (void)fprintf(out,
+                      *text == '"' || *text == '\\'                 ? "\\%c"
+                      : (unsigned char)*text < ' ' || *text == 0x7f ? "\\u%04x"
+                                                                    : "%c",
+                      *text);
     (void)fputc('"', out);
 }
 
@@ -115,7 +129,7 @@ static bool choose_value(char out[WORD_BYTES], const char *values, const char *l
 
         if (len < WORD_BYTES) {
             (void)snprintf(out, WORD_BYTES, "%.*s", (int)len, values);
-            if (is_one_of(list, out))
+            if (is_one_of(list, out) && strpbrk(out, CONTROLS) == NULL)
                 return true;
         }
         values += len + (values[len] == '\n');
@@ -226,7 +240,8 @@ static void put_candidates(const struct introspection *about, const char *catego
         if (strchr(categories, value(about, i, CATEGORY)[0]) == NULL &&
             !is_one_of(names, value(about, i, NAME)))
             continue;
-        (void)fprintf(about->out, "%s%s", comma, value(about, i, SPELT));
+        (void)fputs(comma, about->out);
+        put_comment(about->out, value(about, i, SPELT));
         comma = ", ";
     }
     (void)fputs(comma[0] == '\0' ? "none\n" : "\n", about->out);
@@ -311,7 +326,9 @@ static void put_columns(const struct introspection *about)
 
         if (row >= 0) {
             put_key(about->out, column_name(column), value(about, row, SPELT));
-            (void)fprintf(about->out, "   # %s\n", value(about, row, TYPE));
+            (void)fputs("   # ", about->out);
+            put_comment(about->out, value(about, row, TYPE));
+            (void)fputc('\n', about->out);
         } else if (column == COLUMN_ID) {
             (void)fputs("# id: no column is unique and never NULL. A trigger can feed an outbox of"
                         " the relay's own: outbox-relay init --feed\n",

@@ -41,13 +41,13 @@ static const struct parked_column own_columns[PARKED_OWN_COUNT] = {
 
 static const struct parked_index indexes[] = {
     {"due", "(sent_at IS NULL) AND (state <> 'dead'::text)",
-     "sent_at IS NULL AND state OPERATOR(pg_catalog.<>) 'dead'", false, false},
-    {"waits_for, due, seq", "waits_for IS NOT NULL", "waits_for IS NOT NULL", false, false},
-    {"sent_at", "sent_at IS NOT NULL", "sent_at IS NOT NULL", false, false},
-    {"seq", "state = 'dead'::text", "state OPERATOR(pg_catalog.=) 'dead'", false, false},
+     "sent_at IS NULL AND state OPERATOR(pg_catalog.<>) 'dead'", false},
+    {"waits_for, due, seq", "waits_for IS NOT NULL", "waits_for IS NOT NULL", false},
+    {"sent_at", "sent_at IS NOT NULL", "sent_at IS NOT NULL", false},
+    {"seq", "state = 'dead'::text", "state OPERATOR(pg_catalog.=) 'dead'", false},
     {"state, due", "state = ANY (ARRAY['refused'::text, 'unsettled'::text])",
-     "state OPERATOR(pg_catalog.=) ANY (ARRAY['refused', 'unsettled'])", false, false},
-    {"id", "in_outbox IS TRUE", "in_outbox IS TRUE", true, false},
+     "state OPERATOR(pg_catalog.=) ANY (ARRAY['refused', 'unsettled'])", false},
+    {"id", "in_outbox IS TRUE", "in_outbox IS TRUE", false},
 };
 #define INDEX_COUNT (int)(sizeof indexes / sizeof *indexes)
 
@@ -66,7 +66,7 @@ static void expect(struct parked_table *parked, const struct table *table)
     memcpy(parked->indexes, indexes, sizeof indexes);
     parked->indexes[INDEX_COUNT] =
         (struct parked_index){parked_key_columns(table), "(sent_at IS NULL) AND (key IS NOT NULL)",
-                              "sent_at IS NULL AND key IS NOT NULL", false, false};
+                              "sent_at IS NULL AND key IS NOT NULL", false};
     parked->index_count = INDEX_COUNT + (parked_key_columns(table) != NULL);
 }
 
@@ -214,7 +214,7 @@ int parked_column_sql(const struct parked_column *column, const struct table *ta
 int parked_index_sql(const struct parked_index *index, const struct table *table, bool concurrently,
                      char *sql, size_t size)
 {
-    return snprintf(sql, size, "CREATE %sINDEX %sON %s (%s) WHERE %s;",
-                    index->is_unique ? "UNIQUE " : "", concurrently ? "CONCURRENTLY " : "",
-                    table->parked_quoted, index->columns, index->made_where);
+    return snprintf(sql, size, "CREATE INDEX %sON %s (%s) WHERE %s;",
+                    concurrently ? "CONCURRENTLY " : "", table->parked_quoted, index->columns,
+                    index->made_where);
 }

@@ -22,8 +22,7 @@ struct parked_index {
     const char *columns;
     const char *predicate;  /* as pg_get_expr() returns it */
     const char *made_where; /* the same for CREATE INDEX with any search_path */
-    bool is_unique;
-    bool exists; /* a valid index of this kind exists */
+    bool exists;            /* a valid index of this kind exists */
 };
 
 struct parked_table {

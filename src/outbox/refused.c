@@ -33,7 +33,9 @@ static _Atomic int64_t parts_until_ms[2];
 
 bool refused_in_parts(const struct outbox *outbox, const struct batch *batch)
 {
-    return batch->refused || (outbox->has_refused && !batch->parked) ||
+    bool has_copies = batch->parked && outbox->table.park != NULL; /* their rows may be locked */
+
+    return batch->refused || has_copies || (outbox->has_refused && !batch->parked) ||
            clock_left_ms(atomic_load(&parts_until_ms[batch->parked])) > 0;
 }
 
@@ -131,6 +133,11 @@ static struct text id_text(const struct message *message)
     return message->id;
 }
 
+static struct text event_id_text(const struct message *message)
+{
+    return message->event_id;
+}
+
 static int64_t attempts_of(const struct message *message)
 {
     return message->attempts;
@@ -202,7 +209,6 @@ static int queue_sent(struct outbox *outbox, struct batch *batch, struct rows ro
     const struct array params[2] = {rows_array(batch, rows),
                                     {.bytes = (char *)&count, .len = sizeof count}};
     bool in_place = outbox->table.park != NULL;
-    struct array ids;
 
     if (in_place && batch->parked && !outbox->leaves_rows &&
         queue(outbox, "sent_copied", 1, params, error) < 0)
@@ -210,8 +216,10 @@ static int queue_sent(struct outbox *outbox, struct batch *batch, struct rows ro
     if (queue(outbox, batch->parked ? "sent_parked" : "sent", 2, params, error) < 0)
         return -1;
     if (in_place && !batch->parked) {
-        ids = texts_array(batch, rows, id_text);
-        if (queue(outbox, "end_copies", 1, &ids, error) < 0)
+        const struct array ids[2] = {texts_array(batch, rows, id_text),
+                                     texts_array(batch, rows, event_id_text)};
+
+        if (queue(outbox, "end_copies", 2, ids, error) < 0)
             return -1;
     }
     return settling_is_checked(outbox, batch) ? queue_check(outbox, batch, rows, error) : 0;

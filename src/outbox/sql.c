@@ -246,13 +246,9 @@ static const char *choose_key_name(const void *about)
     return sql_keeps_order(table_of(about), options_of(about)) ? ", key" : "";
 }
 
-/* What tells the event of a copy from another one with its id. */
-static const char *choose_is_same_event(const void *about)
+static const char *choose_is_first_taken(const void *about)
 {
-    return table_has(table_of(about), COLUMN_EVENT_ID) &&
-                   ((const struct lane_words *)about)->statement->text == statement_park_in_place
-               ? "\n  AND (copy.event_id IS NULL OR copy.event_id::text = taken.event_id::text)"
-               : "";
+    return sql_keeps_order(table_of(about), options_of(about)) ? statement_is_first_taken : "true";
 }
 
 static const char *choose_is_computed(const void *about)
@@ -441,7 +437,9 @@ static const struct sql_word words[] = {
     {"given", .text = statement_given},
     {"raw_values", .text = statement_raw_values},
     {"drop_copies", .text = statement_drop_copies},
-    {"is_same_event", .choose = choose_is_same_event},
+    {"is_first_taken", .choose = choose_is_first_taken},
+    {"copied_rows", .text = statement_copied_rows},
+    {"is_copied", .text = statement_is_copied},
     {"due_notes", .text = statement_due_notes},
     {"is_noted_row", .text = statement_is_noted_row},
     {"id_of_text", .put = put_id_of_text},

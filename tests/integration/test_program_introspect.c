@@ -137,6 +137,22 @@ TEST(what_introspect_prints_passes_check_and_sends_each_row_once)
     }
 }
 
+/* The owner of a table writes no line of the configuration. */
+TEST(names_with_newlines_stay_names)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "CREATE DOMAIN \"t\n[http]\nlisten='0.0.0.0:6666'\n#\" AS timestamptz; CREATE"
+        " TABLE sly (id bigserial PRIMARY KEY, \"c\n[log]\n\" text, payload json, sent_at"
+        " \"t\n[http]\nlisten='0.0.0.0:6666'\n#\", status text)");
+    sql(fixture->conn, "INSERT INTO sly (status) VALUES (E'SENT\\r'), ('NEW')");
+    introspect(fixture, "sly");
+    assert_null(strstr(fixture->process.out, "\n[http]"));
+    assert_null(strstr(fixture->process.out, "\n[log]"));
+    assert_null(strchr(fixture->process.out, '\r'));
+}
+
 TEST(a_table_that_cannot_be_an_outbox_is_named)
 {
     struct fixture *fixture = *state;

@@ -115,6 +115,88 @@ TEST(a_row_that_its_owner_brings_back_within_where_is_sent_once_and_in_order)
     }
 }
 
+/* One that cannot be sent has no key. */
+TEST(a_row_that_is_brought_back_as_it_was_is_parked_again)
+{
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 4; i++) {
+        open_with(fixture, orders[i % 2], modes[i / 2], "");
+        insert_and_drain(fixture);
+        sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('bad', '13')");
+        drain(fixture, 1);
+        for (int j = 0; j < 2; j++) {
+            sql(fixture->conn, "UPDATE outbox SET status = 'NEW' WHERE status <> 'SENT'");
+            drain(fixture, 1);
+            assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE"
+                                                       " state = 'dead' AND id IN (3, 13)"),
+                             2);
+            assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"),
+                             i % 2 == 0 ? 5 : 2);
+            assert_int_equal(
+                sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'DEAD'"), 2);
+        }
+        sql(fixture->conn, "DELETE FROM outbox WHERE id = 13; DELETE FROM outbox_parked WHERE id ="
+                           " 13; UPDATE outbox SET topic = 'good', status = 'NEW' WHERE id = 3");
+        drain(fixture, 0);
+        assert_all_left(fixture, modes[i / 2]);
+        if (i % 2 == 0)
+            assert_string_equal(sql_text(fixture->conn,
+                                         "SELECT string_agg(line->>'payload', ',' ORDER BY place)"
+                                         " FROM printed WHERE line->>'key' = 'k0'"),
+                                "3,6,9,12");
+    }
+}
+
+TEST(a_row_that_its_owner_has_locked_holds_up_no_other)
+{
+    struct fixture *fixture = *state;
+    PGconn *owner;
+
+    open_with(fixture, "key", "mark", "");
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT 'bad', 'k' || n, to_jsonb(n)"
+        " FROM generate_series(1, 60) n");
+    drain(fixture, 1);
+    sql(fixture->conn, "UPDATE outbox SET topic = 'good'");
+    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    owner = PQconnectdb(fixture->url);
+    sql(owner, "BEGIN; SELECT FROM outbox WHERE id IN (5, 17, 33, 44) FOR UPDATE");
+    drain(fixture, 0);
+    assert_says(fixture->process.err, "only its copy");
+    sql(owner, "COMMIT");
+    PQfinish(owner);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 60);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'SENT'"),
+                     56);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+}
+
+/* Ids begin anew. */
+TEST(a_copy_changes_no_row_of_another_event)
+{
+    struct fixture *fixture = *state;
+
+    open_with(fixture, "none", "mark", "");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('bad', '\"old\"'), ('bad',"
+                       " '\"older\"')");
+    drain(fixture, 1);
+    sql(fixture->conn,
+        "TRUNCATE outbox RESTART IDENTITY; INSERT INTO outbox (topic, payload,"
+        " status) VALUES ('good', '\"draft\"', 'DRAFT'), ('good', '\"new\"', 'NEW')");
+    drain(fixture, 1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 2);
+    sql(fixture->conn, "UPDATE outbox_parked SET topic = 'good'");
+    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    drain(fixture, 0);
+    assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(line->>'payload', ',' ORDER BY"
+                                                " line->>'payload') FROM printed"),
+                        "new,old,older");
+    assert_string_equal(
+        sql_text(fixture->conn, "SELECT string_agg(status, ',' ORDER BY id) FROM outbox"),
+        "DRAFT,SENT");
+}
+
 TEST(a_row_whose_copy_is_dropped_is_left_as_it_is)
 {
     struct fixture *fixture = *state;

@@ -309,7 +309,8 @@ static void refuse_each(struct fixture *fixture, const char *outbox, const char 
         " text) OWNER TO stranger; CREATE DOMAIN theirs.d AS text; ALTER DOMAIN theirs.d OWNER TO"
         " stranger; CREATE SCHEMA anyones; CREATE FUNCTION anyones.f(text) RETURNS text IMMUTABLE"
         " LANGUAGE sql AS 'SELECT $1'; GRANT CREATE ON SCHEMA anyones TO PUBLIC; GRANT USAGE ON"
-        " SCHEMA anyones, theirs TO PUBLIC");
+        " SCHEMA anyones, theirs TO PUBLIC; CREATE VIEW theirs.seen AS SELECT 1 AS one; GRANT SELECT ON"
+        " theirs.seen TO PUBLIC");
     for (size_t i = 0; i < count; i++) {
         bool is_of_outbox = cases[i][0][0] == '>';
 
@@ -356,6 +357,8 @@ TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
          "uses the operator theirs.===(text,text), whose owner \"stranger\""},
         {"topic = \"(anyones.f(kind))\"",
          "in the schema \"anyones\", where everybody may create another one"},
+        {"topic = \"(left(table_to_xml('theirs.seen', true, false, '')::text, 9))\"",
+         "names theirs.seen, which is another relation than the outbox"},
         {"event_id = \"(seq || '-' || now())\"", "IMMUTABLE"},
         {"topic = \"(f(kind))\"", "function f(text) does not exist"},
         {"key = \"(kind || now())\"", "IMMUTABLE"},

@@ -1,6 +1,6 @@
--- The functions, operators and types that "relay_value", a view of SQL of the configuration, uses and that are not
--- PostgreSQL's own: what it is, its owner, and why it cannot be trusted (NULL: it can). The relay works with the rights
--- of the outbox's owner, of this role and of superusers anyway. Whoever may create objects in the schema of a function
+-- The functions, operators, types and other relations that "relay_value", a view of SQL of the configuration, uses and
+-- that are not PostgreSQL's own: what it is, its owner, and why it cannot be trusted (NULL: it can). The relay works
+-- with the rights of the outbox's owner, of this role and of superusers anyway. Whoever may create objects in the schema of a function
 -- or of an operator can take its place by another one that fits its arguments better.
 WITH RECURSIVE reach (class, id) AS (
     SELECT 'pg_catalog.pg_rewrite'::regclass::oid, r.oid
@@ -19,21 +19,31 @@ WITH RECURSIVE reach (class, id) AS (
     FROM pg_catalog.pg_roles r
     JOIN pg_catalog.pg_database d ON r.rolname = 'pg_database_owner' AND d.datname = current_database()
     WHERE d.datdba IN (SELECT oid FROM near)
+), relations AS (
+    SELECT c.oid, c.relowner, c.relnamespace
+    FROM pg_catalog.pg_rewrite r
+    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::regclass AND d.objid = r.oid
+    JOIN pg_catalog.pg_class c ON d.refclassid = 'pg_catalog.pg_class'::regclass AND d.refobjid = c.oid
+    WHERE r.ev_class = 'pg_temp.relay_value'::regclass AND c.oid NOT IN (r.ev_class, {oid_of:outbox})
 ), used AS (
-    SELECT 'calls ' || p.oid::regprocedure AS what, p.proowner AS owner, p.pronamespace AS namespace, true AS is_chosen
+    SELECT 'calls ' || p.oid::regprocedure AS what, p.proowner AS owner, p.pronamespace AS namespace, true AS is_chosen,
+           false AS is_relation
     FROM reach r
     JOIN pg_catalog.pg_proc p ON r.class = 'pg_catalog.pg_proc'::regclass AND p.oid = r.id
     UNION
-    SELECT 'uses the operator ' || o.oid::regoperator, o.oprowner, o.oprnamespace, true
+    SELECT 'uses the operator ' || o.oid::regoperator, o.oprowner, o.oprnamespace, true, false
     FROM reach r
     JOIN pg_catalog.pg_operator o ON r.class = 'pg_catalog.pg_operator'::regclass AND o.oid = r.id
     UNION
-    SELECT 'uses the type ' || format_type(t.oid, NULL), t.typowner, t.typnamespace, false
+    SELECT 'uses the type ' || format_type(t.oid, NULL), t.typowner, t.typnamespace, false, false
     FROM reach r
     JOIN pg_catalog.pg_type t ON r.class = 'pg_catalog.pg_type'::regclass AND t.oid = r.id
+    UNION
+    SELECT 'names ' || oid::regclass, relowner, relnamespace, false, true FROM relations
 )
 SELECT what, owner.rolname,
-       CASE WHEN used.owner NOT IN (SELECT oid FROM trusted) THEN
+       CASE WHEN is_relation THEN 'which is another relation than the outbox'
+            WHEN used.owner NOT IN (SELECT oid FROM trusted) THEN
                 format('whose owner "%s" is neither the owner of the outbox, nor this role, nor a superuser',
                        owner.rolname)
             WHEN n.nspowner NOT IN (SELECT oid FROM trusted) THEN
@@ -49,5 +59,5 @@ SELECT what, owner.rolname,
 FROM used
 JOIN pg_catalog.pg_namespace n ON n.oid = used.namespace
 JOIN pg_catalog.pg_roles owner ON owner.oid = used.owner
-WHERE used.namespace <> 'pg_catalog'::regnamespace
+WHERE used.namespace <> 'pg_catalog'::regnamespace OR is_relation
 ORDER BY 3, 1

@@ -1,18 +1,23 @@
--- Before parked rows are parked again: says so in the rows of the outbox of which they are copies. A row that its owner
--- has brought back within `where`, or deleted, is left alone.
+-- Before parked rows are parked again: says so in the rows of the outbox of which they are copies.
 -- The parameters are those of park.sql.
 WITH given AS (
     {given}
-), touched AS (
-    UPDATE {outbox} SET {park}
+), rows AS MATERIALIZED (
+    SELECT {outbox_name}.ctid AS relay_row, relay_error, relay_attempts, relay_state
     FROM (
-        SELECT copy.id AS relay_id, g.error AS relay_error, g.attempts AS relay_attempts,
+        SELECT copy.id AS relay_copy_id, copy.event_id::text AS relay_copy_event, g.error AS relay_error,
+               g.attempts AS relay_attempts,
                CASE WHEN g.state = 'retry' AND copy.not_before > clock_timestamp() THEN 'scheduled'
                     ELSE g.state END AS relay_state
         FROM {parked} copy JOIN given g ON copy.ctid = g.relay_row
         WHERE copy.ctid = ANY ($1::tid[]) AND copy.in_outbox
-    ) relay_given
-    WHERE {id} = relay_id AND {is_out}
+    ) relay_copy
+    JOIN {outbox} ON {is_copied}
+    FOR NO KEY UPDATE OF {outbox_name} NOWAIT
+), touched AS (
+    UPDATE {outbox} SET {park}
+    FROM rows relay_given
+    WHERE {outbox_name}.ctid = relay_row
     RETURNING {is_out} AS is_out
 )
 SELECT CASE WHEN bool_and(is_out) IS NOT FALSE AND count(*) <= $2::int4 THEN 0

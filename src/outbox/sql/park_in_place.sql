@@ -1,25 +1,26 @@
 -- Parks rows where [outbox] park lets them stay in the outbox: they are updated, so that they are out of `where`, and
--- copied. A row that its owner has brought back within `where` is copied anew; if nothing but its copy was ahead of it,
--- it is tried at once, as after `dead retry`.
+-- copied. A row that its owner has brought back within `where` is copied anew. A row that is now the first of its key
+-- is tried at once, as after `dead retry`.
 -- The parameters are those of park.sql.
 WITH given AS (
     {given}
 ), taken AS MATERIALIZED (
-    SELECT {moved_columns}, {more_headers} AS more_headers, {not_before} AS not_before, ctid AS relay_row
+    SELECT {moved_columns}, {more_headers} AS more_headers, {not_before} AS not_before, ctid AS relay_row,
+           {noted_event_id} AS relay_event
     FROM {outbox}
     WHERE ctid = ANY ($1::tid[])
 ), replaced AS (
     {drop_copies}
 ), judged AS MATERIALIZED (
     SELECT {moved_names}, more_headers, not_before, relay_row, place, error, attempts, waits_for,
-           CASE WHEN is_back THEN 'retry'
+           CASE WHEN is_first THEN 'retry'
                 WHEN state = 'retry' AND not_before > clock_timestamp() THEN 'scheduled'
                 ELSE state END AS state,
-           CASE WHEN is_back THEN clock_timestamp()
+           CASE WHEN is_first THEN clock_timestamp()
                 WHEN waits_for IS NULL OR NOT {has_probe:judged_row.waits_for} THEN due END AS due
     FROM (
         SELECT head.*, g.place, g.error, g.attempts, g.waits_for, g.state, g.due,
-               g.state = 'behind' AND head.id IN (SELECT replaced_id FROM replaced) AND {is_head} AS is_back
+               g.state = 'behind' AND {is_head} AND {is_first_taken} AS is_first
         FROM taken head JOIN given g USING (relay_row)
     ) judged_row
 ), stayed AS (
@@ -33,7 +34,7 @@ WITH given AS (
     INSERT INTO {parked} ({moved_names}, more_headers, not_before, error, attempts, waits_for, state, due, in_outbox)
     SELECT {moved_names}, more_headers, not_before, error, attempts, waits_for, state, due, true
     FROM judged JOIN stayed USING (relay_row)
-    WHERE is_out
+    WHERE is_out AND (SELECT count(*) FROM replaced) >= 0
     ORDER BY place
     RETURNING 1
 )

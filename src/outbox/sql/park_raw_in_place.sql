@@ -1,7 +1,8 @@
 -- The same as park_raw.sql where [outbox] park lets rows stay in the outbox.
 -- $1 tid; $2 text why; $3 text "whole"; "bare": its id only.
 WITH taken AS MATERIALIZED (
-    SELECT {raw_values} FROM {outbox} WHERE ctid = $1::tid
+    SELECT {raw_values}, CASE WHEN $3::text <> 'bare' THEN {noted_event_id} END AS relay_event
+    FROM {outbox} WHERE ctid = $1::tid
 ), replaced AS (
     {drop_copies}
 ), stayed AS (
