@@ -13,7 +13,7 @@ ALTER TABLE pgbench_accounts ADD COLUMN seq bigint NOT NULL DEFAULT 0;
 
 CREATE TABLE ledger (
     event_id uuid PRIMARY KEY, id bigint, topic text /* its destination */, key text, type text, payload jsonb,
-    headers jsonb, created_at timestamptz, poison boolean NOT NULL
+    headers jsonb, created_at timestamptz, poison boolean NOT NULL, available_at timestamptz
 );
 
 -- A topic beyond ASCII has a route to the bank's own (workload.go_beyond_ascii).
@@ -21,11 +21,21 @@ CREATE FUNCTION destination_of(topic text) RETURNS text LANGUAGE sql IMMUTABLE A
     SELECT replace(topic, '.größe.銀行', '.bank')
 $$;
 
+-- What a column holds and what is sent differ where computed.sql made the table.
+SELECT to_regproc('stored') IS NULL AS is_plain \gset
+\if :is_plain
+CREATE FUNCTION stored(payload jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS 'SELECT payload';
+CREATE FUNCTION sent_headers(headers jsonb, type text, payload jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS
+    'SELECT headers';
+\endif
+
 CREATE FUNCTION copy_to_ledger() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE is_poison boolean := NEW.type IS NOT NULL AND starts_with(NEW.type, 'poison ');
 BEGIN
-    INSERT INTO ledger VALUES (NEW.event_id, NEW.id, destination_of(NEW.topic), NEW.key, NEW.type, NEW.payload,
-                               NEW.headers, NEW.created_at,
-                               NEW.type IS NOT NULL AND starts_with(NEW.type, 'poison '));
+    INSERT INTO ledger VALUES (NEW.event_id, NEW.id, destination_of(NEW.topic), NEW.key, NEW.type,
+                               CASE WHEN is_poison THEN NEW.payload ELSE NEW.payload - 'internal' END,
+                               sent_headers(NEW.headers, NEW.type, NEW.payload), NEW.created_at, is_poison,
+                               (to_jsonb(NEW)->>'available_at')::timestamptz);
     RETURN NULL;
 END $$;
 CREATE TRIGGER ledger AFTER INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION copy_to_ledger();
@@ -63,7 +73,7 @@ DECLARE
     body jsonb := payload_of(event, key, seq, tid, bid, aid, delta, client, nonce);
 BEGIN
     INSERT INTO outbox (event_id, topic, key, type, payload, headers)
-    VALUES (event, topic_of(coalesce(key, event::text)), key, kind, after_pause(body, pause_s),
+    VALUES (event, topic_of(coalesce(key, event::text)), key, kind, after_pause(stored(body), pause_s),
             jsonb_build_object('client', client::text, 'seq', seq));
 END $$;
 
@@ -82,7 +92,7 @@ END $$;
 CREATE FUNCTION lines_to_copy(branch int, lines int, tid int, aid int, delta int)
 RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
     SELECT concat_ws(E'\t', event, topic_of(key), key, 'copied',
-                     payload_of(event, key, b.seq + n, tid, branch, aid, delta, 0, 299),
+                     stored(payload_of(event, key, b.seq + n, tid, branch, aid, delta, 0, 299)),
                      jsonb_build_object('client', '0', 'seq', b.seq + n))
     FROM pgbench_branches b, (VALUES ('b' || branch)) k (key),
          (SELECT n, gen_random_uuid() AS event FROM generate_series(1, lines) n) e
@@ -120,7 +130,13 @@ INSERT INTO elsewhere VALUES (0);
 -- Keys with a row that is to end dead amid good ones, which move no money: with order = "key" those
 -- behind it wait until the operator drops it, and with it goes what is kept in `dropped`.
 CREATE TABLE held (key text PRIMARY KEY, seq bigint NOT NULL DEFAULT 0);
-CREATE TABLE dropped (event_id uuid, error text);
+CREATE TABLE dropped (event_id uuid, error text, raw jsonb);
+
+-- A row whose expression failed is kept as a whole.
+CREATE FUNCTION dead_rows() RETURNS SETOF dropped LANGUAGE sql STABLE AS $$
+    SELECT coalesce(event_id, (raw->>'event_id')::uuid), error, raw
+    FROM (SELECT event_id, error, (to_jsonb(p)->>'raw')::jsonb AS raw FROM outbox_parked p WHERE state = 'dead') dead
+$$;
 
 -- What the operator asked to be sent again; done: the command said so.
 CREATE TABLE asked (event_id uuid, attempt bigint, done boolean);
@@ -136,12 +152,18 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Where values are computed, the expression of a header divides by its divisor; elsewhere its own headers are at fault.
+CREATE FUNCTION post_failing(key text) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO outbox (topic, key, type, payload, headers)
+    VALUES (topic_of(coalesce(key, 'none')), key, 'poison divisor', jsonb_build_object('key', key, 'divisor', 0),
+            '{"nested": {}}')
+$$;
+
 CREATE FUNCTION hold(held_key text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO held (key) VALUES (held_key);
     PERFORM post_held(held_key, 3);
-    INSERT INTO outbox (topic, key, type, payload, headers)
-        VALUES (topic_of(held_key), held_key, 'poison held', '{}', '{"nested": {}}');
+    PERFORM post_failing(held_key);
     PERFORM post_held(held_key, 3);
 END $$;
 

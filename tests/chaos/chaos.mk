@@ -2,7 +2,7 @@
 
 .PHONY: chaos chaos-short faults mutants test-crash
 
-CHAOS_OPTIONS = $(call options,SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER) $(if $(CHURN),--churn) \
+CHAOS_OPTIONS = $(call options,SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER TABLE) $(if $(CHURN),--churn) \
 	$(if $(EXPECT_DISORDER),--expect-disorder)
 CHAOS_NEEDS   = all build/reader build/crash.so
 
@@ -16,6 +16,7 @@ chaos: deps ## relays and servers killed, cut off and starved under load, and ev
 endif
 
 chaos-short: SEED ?= 1
+chaos-short: TABLE ?= computed
 chaos-short: deps ## the same in three minutes: each kill point and the connection faults
 	@$(MAKE) --no-print-directory $(CHAOS_NEEDS)
 	@tests/support/services run -- tests/chaos/chaos --profile short $(CHAOS_OPTIONS)

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 
+import workload
 from lab import Failure
 from proxy import Proxy
 
@@ -78,7 +79,7 @@ class Fleet:
             retention=retention,
             durable=not options.no_barrier,
             shutdown_timeout=f"{options.publish_timeout + 6}s", backoff="200ms", backoff_max="2s",
-            sinks=options.brokers, stream="BANK", routes=options.routes,
+            sinks=options.brokers, stream="BANK", routes=options.routes, **workload.TABLES[options.table],
             pg_url=f"postgresql://relay@{pg.address}/test", password_file=self.secret,
             nats_url=f"nats://{nats.address}" if nats else None, kafka_brokers=lab.kafka_proxy)
         return Member(lab.relay(number, config, options.relay), pg, nats, lanes, batch)

@@ -432,7 +432,7 @@ class Injector:
         return self._terminate()
 
     def insert_poison(self, _):
-        rows, taken = workload.insert_poison(self.lab, self.options.brokers)
+        rows, taken = workload.insert_poison(self.lab, self.options.brokers, self.options.table)
         workload.hold_keys(self.lab, self.options.brokers)
         return None if taken == rows else f"PostgreSQL took {taken} of {rows} rows"
 

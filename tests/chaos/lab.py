@@ -263,16 +263,17 @@ class Lab:
                backoff_max=None, retention=None,
                sinks=("nats",), stream="LAB", allow=None, properties=None, pg_url=None,
                password_file=None, allow_plaintext=None, nats_url=None, kafka_brokers=None,
-               routes=(), log_level=None, extra=""):
+               routes=(), log_level=None, outbox=None, extra=""):
         """Writes NAME.toml. sinks: of "kafka" (named ledger) and "nats" (named bus). routes: dicts
-        of match, sink, topic, key. properties: librdkafka's. extra: TOML at the end."""
+        of match, sink, topic, key. properties: librdkafka's. outbox: more keys of [outbox].
+        extra: TOML at the end."""
         text = section("database", {"url": pg_url or self.pg_url,
                                     "password_file": password_file,
                                     "allow_plaintext": allow_plaintext,
                                     "allow_superuser": True})
         text += section("outbox", {"table": table, "on_sent": on_sent, "order": order,
                                    "slices": slices, "durable_before_publish": durable,
-                                   "retention": retention})
+                                   "retention": retention, **(outbox or {})})
         text += section("relay", {"lanes": lanes, "batch": batch, "batch_bytes": batch_bytes,
                                   "poll_interval": poll_interval,
                                   "publish_timeout": publish_timeout,
@@ -300,6 +301,16 @@ class Lab:
     def init(self, config, binary=None):
         """outbox-relay init: creates the tables."""
         Relay(self, 0, config, binary).command("init")
+
+    def fit(self, config):
+        """Executes what init prints for a table that is in use."""
+        relay, path = Relay(self, 0, config), self.folder / "fit.sql"
+        done = subprocess.run([relay.binary, "init", "-c", str(config)], capture_output=True, text=True,
+                              timeout=60, check=False)
+        if done.returncode != 5:
+            raise Failure(f"outbox-relay init: {done.stderr.strip()}")
+        path.write_text(done.stdout)
+        self.sql_file(path)
 
     def relay(self, number, config, binary=None, env=None):
         return Relay(self, number, config, binary, env)

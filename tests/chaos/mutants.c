@@ -13,6 +13,8 @@
  *   M10  leaves the reconnect to nats.c
  *   M11  goes on with a key whose row has failed
  *   M13  deduplicates by the row's number
+ *   M14  sends a row before its time
+ *   M16  goes on with a key whose row is not due
  *
  * The others need no other program (tests/chaos/mutants).
  */
@@ -193,6 +195,9 @@ int wrap_claim(struct outbox *outbox, struct batch *batch, const struct claim_re
 {
     int status = real_claim(outbox, batch, claim, error);
 
+    for (int i = 0; is("M14") && i < batch->count; i++)
+        if (batch->messages[i].verdict == VERDICT_EARLY)
+            batch->messages[i].verdict = VERDICT_PENDING;
     if (!is("M4") || status < 0 || batch->count == 0)
         return status;
     for (int i = 0; i < batch->count; i++)
@@ -206,16 +211,21 @@ int wrap_settle(struct outbox *outbox, struct batch *batch, const struct claim_r
     return is("M4") ? 0 : real_settle(outbox, batch, next, error);
 }
 
+static bool keeps_order(void)
+{
+    return !is("M11") && !is("M16");
+}
+
 bool wrap_due(const struct batch *batch, const struct message *message, int sink)
 {
-    if (!is("M11"))
+    if (keeps_order())
         return real_due(batch, message, sink);
     return is_pending(message, sink) && message->wave == batch->wave;
 }
 
 bool wrap_held(const struct batch *batch, const struct message *message)
 {
-    return !is("M11") && real_held(batch, message);
+    return keeps_order() && real_held(batch, message);
 }
 
 /* At once to the socket, so that what is lost with the connection is what was sent by then. */

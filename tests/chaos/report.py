@@ -207,6 +207,20 @@ def judge_load(came):
                    "kinds of event or holder that never came" + "".join(f"; {k}" for k in absent))
 
 
+def judge_computed(lab):
+    """Whether the run had what only a table with computed values has."""
+    due, held, failing = map(int, lab.sql("""
+        SELECT count(*) FILTER (WHERE available_at IS NOT NULL AND NOT poison), (
+                   SELECT count(*) FROM ledger l WHERE EXISTS (
+                       SELECT FROM ledger p WHERE NOT p.poison AND p.key = l.key AND p.id < l.id
+                           AND p.available_at > l.created_at)),
+               count(*) FILTER (WHERE payload ? 'divisor')
+        FROM ledger""").split("|"))
+    return [at_least("due rows", due, 1, "that were not to be sent at once"),
+            at_least("held by due rows", held, 1, "rows of their keys that came before that time"),
+            at_least("failing expressions", failing, 1, "rows with a value that cannot be computed")]
+
+
 def judge_relays(fleet, idle_lanes, last_statuses):
     return [
         Finding("dead lanes", len(idle_lanes), 0, "asked PostgreSQL nothing after all was healed"),

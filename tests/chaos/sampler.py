@@ -77,9 +77,9 @@ class Recovery:
 
 
 class Sampler:
-    def __init__(self, lab, on_sent):
+    def __init__(self, lab, unsent):
         self.talk, self.outbox_talk = Conversation(lab), Conversation(lab)
-        self.unsent = "true" if on_sent == "delete" else "sent_at IS NULL"
+        self.unsent = unsent
         self.lock = threading.Lock()
         self.open = []        # recoveries
         self.done = []
@@ -91,7 +91,7 @@ class Sampler:
         self.longest_seen = ""
         self.app_wait_s = 0.0
         self.backlog = self.backlog_max = 0
-        self.backlogs = []    # (wall ms, rows)
+        self.backlogs = []    # (wall ms, rows that a relay can hold: those that wait, too)
         self.oldest = None    # id of the oldest unsent row
         self.calm_since = None
         self.stalls = []      # (monotonic, seconds)
@@ -164,12 +164,13 @@ class Sampler:
         """Returns the snapshot in which it read the outbox, or an older one."""
         snapshot, answer = self.outbox_talk.ask(f"""
             SELECT pg_current_snapshot();
-            SELECT count(*), coalesce(min(id), 0) FROM (
-                SELECT id FROM outbox WHERE {self.unsent} ORDER BY id LIMIT 100000) unsent
+            SELECT count(*), coalesce(min(id), 0), (SELECT count(*) FROM outbox_parked
+                                                    WHERE sent_at IS NULL AND state <> 'dead')
+            FROM (SELECT id FROM outbox WHERE {self.unsent} ORDER BY id LIMIT 100000) unsent
             """)
-        count, oldest = answer.split("|")
+        count, oldest, parked = answer.split("|")
         self.backlog = int(count)
-        self.backlogs.append((time.time() * 1000, self.backlog))
+        self.backlogs.append((time.time() * 1000, self.backlog + int(parked)))
         self.backlog_max = max(self.backlog_max, self.backlog)
         now = time.monotonic()
         if self.backlog == 0 or oldest != self.oldest:

@@ -21,7 +21,24 @@ KEYLESS, SLOW = 40, {"hot": 2, "cold": 8}
 KINDS = ("transfer", "slow", "keyless", "copied", "emitted")  # of events: their types
 CLIENTS = {"sync": (8, 0.7), "async": (4, 0.3)}  # name -> (clients, share of the rate)
 
-SQL_LONG = "(SELECT to_jsonb(repeat('x', %d)))"
+# The outbox of a run: what is special in the configuration of its relays. `computed` is made by computed.sql.
+TABLES = {"plain": {}, "computed": {
+    "outbox": {"where": "status = 'NEW'", "mark": "status = 'SENT', sent_at = clock_timestamp()",
+               "due": "available_at", "adopt": True},
+    "extra": """
+[outbox.columns]
+topic = "(CASE type WHEN 'slow' THEN replace(topic, 'bank', 'größe.銀行') ELSE topic END)"
+key = "(payload->>'key')"
+payload = "(payload - 'internal')"
+headers = "(headers || jsonb_build_object('kind', type))"
+sent_at = "sent_at"
+
+[outbox.headers]
+"x-branch" = "(payload->>'bid')"
+"x-divided" = "((100 / (payload->>'divisor')::int)::text)"
+"""}}
+
+SQL_LONG = "(SELECT jsonb_build_object('pad', repeat('x', %d)))"
 GOOD = "'{}'::jsonb"
 
 
@@ -79,6 +96,21 @@ def poison_rows(broker):
     return rows
 
 
+def failing_rows(broker):
+    """Rows like these where an expression fails for them; elsewhere they could be sent."""
+    topic = f"'{broker}.bank'"
+    return [("division by zero", topic, """'{"divisor": 0}'::jsonb""", "NULL"),
+            ("cast of a text", topic, """'{"divisor": "x"}'::jsonb""", "NULL"),
+            ("payload without members", topic, "'1'::jsonb", "NULL")]
+
+
+def unsent(table, on_sent="mark"):
+    """The condition of a row that is not sent, nor marked in each column."""
+    if table == "computed":
+        return "(status <> 'SENT' OR sent_at IS NULL)"
+    return "true" if on_sent == "delete" else "sent_at IS NULL"
+
+
 def routes(brokers):
     """Includes the routes that lead poison to its broker, so that the broker's rules stop it."""
     found = []
@@ -92,9 +124,10 @@ def routes(brokers):
     return found
 
 
-def insert_poison(lab, brokers):
+def insert_poison(lab, brokers, table="plain"):
     """Inserts a row of each kind. Returns how many there are, and how many PostgreSQL accepted."""
-    rows = [row for broker in brokers for row in poison_rows(broker)]
+    rows = [row for broker in brokers for row in poison_rows(broker)
+            + (failing_rows(broker) if table == "computed" else [])]
     script = "".join(
         "INSERT INTO outbox (topic, key, type, payload, headers) VALUES "
         f"({topic}, 'p' || random(), 'poison {what}', {payload}, {head}) RETURNING 1;\n"
@@ -206,12 +239,15 @@ class Load:
                 | {kind.name: kind.went for kind in self.holders.kinds})
 
 
-def set_up_bank(lab, config, brokers):
+def set_up_bank(lab, config, brokers, table="plain"):
     """pgbench's tables, the relay's, and the ledger."""
     done = subprocess.run(["pgbench", "-i", "-q", "-s", str(SCALE), lab.pg_url], text=True,
                           capture_output=True, check=False, timeout=120)
     if done.returncode != 0:
         raise Failure(f"pgbench -i: {done.stderr.strip()}")
+    if table == "computed":
+        lab.sql_file(HERE / "computed.sql")
+        lab.fit(config)
     lab.init(config)
     lab.sql_file(HERE / "bank.sql", brokers=brokers)
 
