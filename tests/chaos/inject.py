@@ -70,6 +70,7 @@ class Record:
         self.began = time.monotonic() - began
         self.begin_ms = time.time() * 1000
         self.end_ms = None
+        self.tail_s = self.kind.tail
         self.refused = None  # why it was not injected
         self.window = 0      # what the relays that were hit can hold, once for each lost batch
         self.bound = 0       # what of it they can have held: report.bound_records()

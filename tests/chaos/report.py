@@ -95,8 +95,17 @@ def bound_records(records, backlogs):
         record.bound = held * record.kind.tries((record.end_ms - record.begin_ms) / 1000)
 
 
+def hold_records(records):
+    """What was to be repeated is so after a pause that an operator made meanwhile."""
+    for pause in sorted((one for one in records if one.fault.kind in schedule.PAUSES), key=lambda one: one.begin_ms):
+        for record in records:
+            begin, end = window_of(record)
+            if begin <= pause.begin_ms <= end:
+                record.tail_s = max(record.tail_s, record.kind.tail + (pause.end_ms - record.end_ms) / 1000)
+
+
 def window_of(record):
-    return record.begin_ms - 50, record.end_ms + record.kind.tail * 1000
+    return record.begin_ms - 50, record.end_ms + record.tail_s * 1000
 
 
 def hosts_of(records, moment, broker):

@@ -95,6 +95,7 @@ KINDS = {
     "relays doubled": Kind("fleet", 0, 0, 0.5, "some", never, *GONE),
     "relays halved": Kind("fleet", 0, 0, 0.5, "some", once, *GONE),
 }
+PAUSES = ("topic paused", "key paused", "sink paused")
 CHURN = ("relays doubled", "relays halved")
 CHURN_S = (8, 12)  # between two of them
 FLEET_MAX = 8
