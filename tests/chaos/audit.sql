@@ -1,5 +1,5 @@
 -- Judges what the brokers hold against the ledger, after the relays were stopped. The reader's
--- output comes on stdin; :unsent is the condition of a row that is still to be sent.
+-- output comes on stdin; :unsent is the condition of a row that should have been marked, or parked, and is not.
 --
 -- Leaves its findings in audit.finding, one row a check; a check fails where found > allowed, and
 -- where allowed is NULL it is only shown. :dropped_ms is when the operator dropped the dead rows,
@@ -91,7 +91,7 @@ BEGIN
     VALUES (name, found, allowed, meaning);
 END $$;
 
-SELECT count(*) AS unsent_rows FROM outbox WHERE :unsent \gset
+SELECT count(*) AS unsent_rows FROM outbox WHERE :unsent AND id NOT IN (SELECT id FROM told) \gset
 CALL audit.find('unsent', 0, 'rows neither sent nor parked', 'SELECT ' || :unsent_rows);
 CALL audit.find('waiting', 0, 'parked rows that wait for another try',
     'SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL AND state <> ''dead''');
@@ -159,6 +159,12 @@ CALL audit.find('dead without raw', 0, 'rows whose expression failed, not kept a
      WHERE EXISTS (SELECT FROM pg_attribute WHERE attrelid = ''outbox''::regclass AND attname = ''available_at'')
          AND (l.payload ? ''divisor'' OR jsonb_typeof(l.payload) = ''number'')
          AND (raw->''payload'', raw->>''key'', raw->>''type'') IS DISTINCT FROM (l.payload, l.key, l.type)');
+CALL audit.find('dead in place', 0, 'dead rows of which the outbox says nothing, or something else; and such as are not dead',
+    'SELECT count(*) FROM audit.dead d FULL JOIN (SELECT id, event_id::text, to_jsonb(o) AS kept FROM outbox o
+                                                  WHERE to_jsonb(o)->>''status'' = ''DEAD'') o ON o.event_id = d.id
+     WHERE EXISTS (SELECT FROM pg_attribute WHERE attrelid = ''outbox''::regclass AND attname = ''last_error'')
+         AND (d.id IS NULL OR (kept->>''last_error'', kept->>''attempts'' > ''0'') IS DISTINCT FROM (d.error, true))
+         AND NOT EXISTS (SELECT FROM told t JOIN ledger l USING (id) WHERE l.event_id::text = coalesce(d.id, o.event_id))');
 
 -- Every transfer in the bank's own book, and every event, must have its counterpart.
 CALL audit.find('history', 0, 'transfers and events unmatched',

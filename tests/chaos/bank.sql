@@ -138,6 +138,9 @@ CREATE FUNCTION dead_rows() RETURNS SETOF dropped LANGUAGE sql STABLE AS $$
     FROM (SELECT event_id, error, (to_jsonb(p)->>'raw')::jsonb AS raw FROM outbox_parked p WHERE state = 'dead') dead
 $$;
 
+-- Rows that PostgreSQL refused to change, and whose copies relays have settled alone, as they have told.
+CREATE TABLE told (id bigint);
+
 -- What the operator asked to be sent again; done: the command said so.
 CREATE TABLE asked (event_id uuid, attempt bigint, done boolean);
 
@@ -153,17 +156,19 @@ BEGIN
 END $$;
 
 -- Where values are computed, the expression of a header divides by its divisor; elsewhere its own headers are at fault.
-CREATE FUNCTION post_failing(key text) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION post_failing(key text, seq bigint DEFAULT 0) RETURNS void LANGUAGE sql AS $$
     INSERT INTO outbox (topic, key, type, payload, headers)
-    VALUES (topic_of(coalesce(key, 'none')), key, 'poison divisor', jsonb_build_object('key', key, 'divisor', 0),
+    VALUES (topic_of(coalesce(key, 'none')), key, 'poison divisor', jsonb_build_object('key', key, 'divisor', 0, 'seq', seq),
             '{"nested": {}}')
 $$;
 
 CREATE FUNCTION hold(held_key text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE next bigint;
 BEGIN
     INSERT INTO held (key) VALUES (held_key);
     PERFORM post_held(held_key, 3);
-    PERFORM post_failing(held_key);
+    UPDATE held SET seq = seq + 1 WHERE key = held_key RETURNING seq INTO next;
+    PERFORM post_failing(held_key, next);
     PERFORM post_held(held_key, 3);
 END $$;
 

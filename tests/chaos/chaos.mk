@@ -16,7 +16,6 @@ chaos: deps ## relays and servers killed, cut off and starved under load, and ev
 endif
 
 chaos-short: SEED ?= 1
-chaos-short: TABLE ?= computed
 chaos-short: deps ## the same in three minutes: each kill point and the connection faults
 	@$(MAKE) --no-print-directory $(CHAOS_NEEDS)
 	@tests/support/services run -- tests/chaos/chaos --profile short $(CHAOS_OPTIONS)

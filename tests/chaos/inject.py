@@ -20,6 +20,7 @@ DEAD = "the relay was dead already"
 CRASH_S = 20  # how long a relay may take to reach the point where it dies
 RELOAD_S = 20  # a relay may be paused for 13 s
 ALTER_TRIES = 10
+MENDED = 5  # dead rows, each time that poison comes
 STOP_S = 18  # shutdown_timeout is 15 s, and a second is allowed
 
 # What may be done to the outbox while relays run. The last change takes the first ones back.
@@ -312,13 +313,14 @@ class Injector:
         return self.disk.fill(fault.seconds)
 
     @contextlib.contextmanager
-    def _schema_broken(self):
+    def _schema_broken(self, is_last=True):
         """A relay that has just started may still log a problem that is over."""
         self._count_schema(+1)
         try:
             yield
         finally:
-            self.over()
+            if is_last:
+                self.over()
             threading.Timer(3, self._count_schema, [-1]).start()
 
     def _table_alone(self):
@@ -369,8 +371,8 @@ class Injector:
     def change_table(self, fault):
         """Each change of CHANGES, while rows come and go. A relay that starts just then may read one
         table before a change and the other one after it."""
-        for change in CHANGES:
-            with self._schema_broken():
+        for number, change in enumerate(CHANGES, 1):
+            with self._schema_broken(number == len(CHANGES)):
                 self._alter(f"{change.format(number=fault.number)}; {self.options.grants}")
             time.sleep(fault.seconds / len(CHANGES))
 
@@ -435,6 +437,8 @@ class Injector:
     def insert_poison(self, _):
         rows, taken = workload.insert_poison(self.lab, self.options.brokers, self.options.table)
         workload.hold_keys(self.lab, self.options.brokers)
+        if self.options.table == "computed":
+            self.lab.try_sql(f"SELECT mend({MENDED})")
         return None if taken == rows else f"PostgreSQL took {taken} of {rows} rows"
 
     # ---- the operator ----

@@ -2,6 +2,7 @@
 import collections
 import math
 import pathlib
+import re
 import statistics
 import subprocess
 
@@ -216,18 +217,32 @@ def judge_load(came):
                    "kinds of event or holder that never came" + "".join(f"; {k}" for k in absent))
 
 
-def judge_computed(lab):
+def hear_refusals(lab):
+    """Which rows PostgreSQL refused to change while their copies were settled, as the relays told."""
+    lines = [line for path in lab.folder.glob("relay-*.log")
+             for line in path.read_text(errors="replace").splitlines() if "refuses to change this row" in line]
+    rows = {found[1] for found in (re.search(r"\brow\W+(\d+)", line) for line in lines) if found}
+    lab.sql(f"INSERT INTO told SELECT unnest('{{{','.join(sorted(rows))}}}'::bigint[])")
+
+
+def judge_computed(lab, moved):
     """Whether the run had what only a table with computed values has."""
-    due, held, failing = map(int, lab.sql("""
+    due, held, failing, mended, parked, told = map(int, lab.sql("""
         SELECT count(*) FILTER (WHERE available_at IS NOT NULL AND NOT poison), (
                    SELECT count(*) FROM ledger l WHERE EXISTS (
                        SELECT FROM ledger p WHERE NOT p.poison AND p.key = l.key AND p.id < l.id
                            AND p.available_at > l.created_at)),
-               count(*) FILTER (WHERE payload ? 'divisor')
+               count(*) FILTER (WHERE payload ? 'divisor'), count(*) FILTER (WHERE type = 'mended'),
+               (SELECT last_value FROM pg_sequences WHERE sequencename = 'outbox_parked_seq_seq'),
+               (SELECT count(*) FROM told)
         FROM ledger""").split("|"))
     return [at_least("due rows", due, 1, "that were not to be sent at once"),
             at_least("held by due rows", held, 1, "rows of their keys that came before that time"),
-            at_least("failing expressions", failing, 1, "rows with a value that cannot be computed")]
+            at_least("failing expressions", failing, 1, "rows with a value that cannot be computed"),
+            at_least("mended rows", mended, 1, "dead rows that their owner mended and brought back"),
+            at_least("parked in place", parked, 100, "copies in outbox_parked"),
+            Finding("parked elsewhere", moved, 0, "rows that left the outbox"),
+            Finding("refused to copies", told, None, "rows whose copies were settled alone, as was told")]
 
 
 def judge_relays(fleet, idle_lanes, last_statuses):

@@ -24,6 +24,7 @@ CLIENTS = {"sync": (8, 0.7), "async": (4, 0.3)}  # name -> (clients, share of th
 # The outbox of a run: what is special in the configuration of its relays. `computed` is made by computed.sql.
 TABLES = {"plain": {}, "computed": {
     "outbox": {"where": "status = 'NEW'", "mark": "status = 'SENT', sent_at = clock_timestamp()",
+               "park": "status = upper($state), last_error = $error, attempts = $attempts",
                "due": "available_at", "adopt": True},
     "extra": """
 [outbox.columns]
@@ -105,10 +106,17 @@ def failing_rows(broker):
 
 
 def unsent(table, on_sent="mark"):
-    """The condition of a row that is not sent, nor marked in each column."""
+    """The condition of a row that is to be sent, or to be parked."""
     if table == "computed":
-        return "(status <> 'SENT' OR sent_at IS NULL)"
+        return "status = 'NEW'"
     return "true" if on_sent == "delete" else "sent_at IS NULL"
+
+
+def unmarked(table, on_sent="mark"):
+    """The condition of a row that lacks the marks of one that was sent, or is dead in its place."""
+    if table == "computed":
+        return "(status NOT IN ('SENT', 'DEAD') OR status = 'SENT' AND sent_at IS NULL)"
+    return unsent(table, on_sent)
 
 
 def routes(brokers):
