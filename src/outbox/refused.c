@@ -342,8 +342,10 @@ int settling_try(struct outbox *outbox, struct batch *batch, enum settling settl
     return settling_end(outbox, settling == SETTLING_TRIAL, error);
 }
 
-int settling_try_copies(struct outbox *outbox, struct batch *batch, enum settling settling,
-                        struct rows rows, struct error *error)
+/* The same for parked rows, leaving alone the rows of the outbox of which they are copies, for
+ * which PostgreSQL has refused it with *error. */
+static int try_copies(struct outbox *outbox, struct batch *batch, enum settling settling,
+                      struct rows rows, struct error *error)
 {
     struct error why = *error;
     int done;
@@ -351,7 +353,7 @@ int settling_try_copies(struct outbox *outbox, struct batch *batch, enum settlin
     outbox->leaves_rows = true;
     done = settling_try(outbox, batch, settling, rows, error);
     outbox->leaves_rows = false;
-    for (int i = 0; done > 0 && i < rows.count; i++)
+    for (int i = 0; done > 0 && settling != SETTLING_TRIAL && i < rows.count; i++)
         log_event(LOG_WARN, LOG_FIELDS(.row = rows.messages[i]->id, .error = why.text),
                   "PostgreSQL refuses to change this row of %s: only its copy in %s is %s",
                   outbox->table.quoted, outbox->table.parked_quoted,
@@ -405,15 +407,17 @@ static void leave(struct outbox *outbox, struct batch *batch, enum settling sett
     }
 }
 
-/* The rows were refused together, with *error. */
+/* The rows were refused together, with *error. A server that is short of something, such as a full
+ * disk, refuses no row for good: its copy waits. */
 static int isolate(struct outbox *outbox, struct batch *batch, enum settling settling,
                    struct rows rows, int64_t deadline_ms, struct error *error)
 {
     struct rows half = {rows.messages, rows.count / 2};
 
     if (rows.count == 1) {
-        int done = batch->parked && outbox->table.park != NULL
-                       ? settling_try_copies(outbox, batch, settling, rows, error)
+        bool is_short = error_is_sqlstate(error, "53") || error_is_sqlstate(error, "58");
+        int done = batch->parked && outbox->table.park != NULL && !is_short
+                       ? try_copies(outbox, batch, settling, rows, error)
                        : 0;
 
         if (done == 0)

@@ -42,11 +42,6 @@ int settling_try(struct outbox *outbox, struct batch *batch, enum settling settl
 int settling_begin(struct outbox *outbox, struct error *error);
 int settling_end(struct outbox *outbox, bool is_trial, struct error *error);
 
-/* The same for parked rows, leaving alone the rows of the outbox of which they are copies, for
- * which PostgreSQL has refused it with *error. */
-int settling_try_copies(struct outbox *outbox, struct batch *batch, enum settling settling,
-                        struct rows rows, struct error *error);
-
 /* After an attempt with these rows was refused: attempts parts of them, ever smaller ones. Rows
  * that are refused alone get OUTCOME_REFUSED, or VERDICT_REFUSED in a trial. */
 int refused_isolate(struct outbox *outbox, struct batch *batch, enum settling settling,

@@ -81,11 +81,9 @@ static int park(struct outbox *outbox, struct batch *batch, struct rows rows, st
     if (parked == 0 && outbox->session.failure == FAILURE_DAMAGED &&
         batch->messages[0].unreadable && !batch->parked)
         parked = park_raw(outbox, batch, "bare", error);
-    if (parked == 0 && batch->parked && outbox->table.park != NULL)
-        parked = settling_try_copies(outbox, batch, SETTLING_PARK, rows, error);
     if (parked != 0)
         return parked > 0 ? 0 : -1;
-    if (!batch->parked)
+    if (!batch->parked || outbox->table.park != NULL)
         return refused_isolate(outbox, batch, SETTLING_PARK, rows, error);
     refused_keep_failure(batch, error->text);
     return 0;

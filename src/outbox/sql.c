@@ -440,6 +440,7 @@ static const struct sql_word words[] = {
     {"is_first_taken", .choose = choose_is_first_taken},
     {"copied_rows", .text = statement_copied_rows},
     {"is_copied", .text = statement_is_copied},
+    {"count_copied", .text = statement_count_copied},
     {"due_notes", .text = statement_due_notes},
     {"is_noted_row", .text = statement_is_noted_row},
     {"id_of_text", .put = put_id_of_text},

@@ -5,6 +5,7 @@
 #include "integration/program.h"
 
 #include <stdio.h>
+#include <string.h>
 
 FIXTURE(set_up, fixture_close)
 
@@ -233,26 +234,60 @@ TEST(a_row_whose_values_cannot_be_computed_stays_and_is_computed_anew)
     }
 }
 
+/* What happens when row 3 is changed, unless it becomes dead. */
+static void keep_row_3(struct fixture *fixture, const char *what)
+{
+    sql(fixture->conn,
+        "CREATE OR REPLACE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF OLD.id ="
+        " 3 AND NEW.status <> 'DEAD' THEN %s; END IF; RETURN NEW; END $$;"
+        " CREATE TRIGGER keep BEFORE UPDATE ON outbox FOR EACH ROW EXECUTE FUNCTION keep()",
+        what);
+}
+
+static void retry_row_3(struct fixture *fixture)
+{
+    sql(fixture->conn, "ALTER TABLE outbox DISABLE TRIGGER keep; UPDATE outbox SET topic = 'good'"
+                       " WHERE id = 3; ALTER TABLE outbox ENABLE TRIGGER keep");
+    expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
+    drain(fixture, 0);
+}
+
 /* Its event has left, and must not leave again and again. */
 TEST(a_row_that_a_trigger_keeps_from_its_mark_holds_nothing_up)
 {
     struct fixture *fixture = *state;
 
+    static const char *const kept[] = {"RAISE 'kept'", "RETURN NULL"};
+
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        open_with(fixture, "key", "mark", "");
+        keep_row_3(fixture, kept[i]);
+        insert_and_drain(fixture);
+        retry_row_3(fixture);
+        assert_says(fixture->process.err, "only its copy");
+        assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'payload'"
+                                              " = '3'") <= 2);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'payload') FROM"
+                                                   " printed"),
+                         12);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    }
+}
+
+/* A full disk is no reason to leave a row unmarked for good. */
+TEST(a_server_that_is_short_of_something_is_waited_for)
+{
+    struct fixture *fixture = *state;
+
     open_with(fixture, "key", "mark", "");
-    sql(fixture->conn,
-        "CREATE OR REPLACE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF OLD.id ="
-        " 3 AND NEW.status <> 'DEAD' THEN RAISE 'kept'; END IF; RETURN NEW; END $$;"
-        " CREATE TRIGGER keep BEFORE UPDATE ON outbox FOR EACH ROW EXECUTE FUNCTION keep()");
+    sql(fixture->conn, "DROP SEQUENCE IF EXISTS tries; CREATE SEQUENCE tries");
+    keep_row_3(fixture, "IF nextval('public.tries') < 8 THEN"
+                        " RAISE 'full' USING ERRCODE = 'disk_full'; END IF");
     insert_and_drain(fixture);
-    sql(fixture->conn, "ALTER TABLE outbox DISABLE TRIGGER keep; UPDATE outbox SET topic = 'good'"
-                       " WHERE id = 3; ALTER TABLE outbox ENABLE TRIGGER keep");
-    expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
-    drain(fixture, 0);
-    assert_says(fixture->process.err, "only its copy");
-    assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'payload' ="
-                                          " '3'") <= 2);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'payload') FROM"
-                                               " printed"),
+    retry_row_3(fixture);
+    assert_null(strstr(fixture->process.err, "only its copy"));
+    assert_says(fixture->process.err, "full");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'SENT'"),
                      12);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
 }

@@ -1,7 +1,7 @@
 -- Part: the rows of the outbox of which parked rows are copies. A row that its owner has brought back within `where`,
 -- or deleted, is left alone; one that he has locked makes the statement fail at once.
 -- $1 tid[] the copies.
-SELECT {outbox_name}.ctid
+SELECT {outbox_name}.ctid AS found_row
 FROM (
     SELECT copy.id AS relay_copy_id, copy.event_id::text AS relay_copy_event
     FROM {parked} copy

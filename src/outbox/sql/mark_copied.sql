@@ -1,8 +1,9 @@
--- Before parked rows are settled: marks the rows of the outbox of which they are copies.
+-- Before parked rows are settled: marks the rows of the outbox of which they are copies. Raises an error when a trigger
+-- keeps one of them from it.
 -- $1 tid[] the copies.
-WITH touched AS (
-    UPDATE {outbox} SET {mark}
-    WHERE ctid = ANY (ARRAY({copied_rows}))
-    RETURNING 1
+WITH found AS MATERIALIZED (
+    {copied_rows}
+), touched AS (
+    UPDATE {outbox} SET {mark} WHERE ctid = ANY (ARRAY(SELECT found_row FROM found)) RETURNING {is_out} AS is_out
 )
-SELECT count(*) FROM touched
+{count_copied}

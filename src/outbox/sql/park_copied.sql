@@ -1,8 +1,9 @@
--- Before parked rows are parked again: says so in the rows of the outbox of which they are copies.
+-- Before parked rows are parked again: says so in the rows of the outbox of which they are copies. Raises an error
+-- when a trigger keeps one of them from it.
 -- The parameters are those of park.sql.
 WITH given AS (
     {given}
-), rows AS MATERIALIZED (
+), found AS MATERIALIZED (
     SELECT {outbox_name}.ctid AS relay_row, relay_error, relay_attempts, relay_state
     FROM (
         SELECT copy.id AS relay_copy_id, copy.event_id::text AS relay_copy_event, g.error AS relay_error,
@@ -11,15 +12,14 @@ WITH given AS (
                     ELSE g.state END AS relay_state
         FROM {parked} copy JOIN given g ON copy.ctid = g.relay_row
         WHERE copy.ctid = ANY ($1::tid[]) AND copy.in_outbox
+        LIMIT $2::int4
     ) relay_copy
     JOIN {outbox} ON {is_copied}
     FOR NO KEY UPDATE OF {outbox_name} NOWAIT
 ), touched AS (
     UPDATE {outbox} SET {park}
-    FROM rows relay_given
+    FROM found relay_given
     WHERE {outbox_name}.ctid = relay_row
     RETURNING {is_out} AS is_out
 )
-SELECT CASE WHEN bool_and(is_out) IS NOT FALSE AND count(*) <= $2::int4 THEN 0
-            ELSE ('settled ' || count(*) || ' rows of which some are unsent again')::int4 END
-FROM touched
+{count_copied}
