@@ -460,6 +460,7 @@ class Injector:
         name = {"topic": f"{broker}.>", "sink": {"kafka": "ledger", "nats": "bus"}[broker],
                 "key": self.lab.sql("SELECT key FROM ledger WHERE key IS NOT NULL AND NOT poison"
                                     " ORDER BY id DESC LIMIT 1")}[what]
+        wait_until(lambda: not self.fleet.schema_broken, 30, "the table is whole")
         try:
             self._operator().command("pause", what, name)
             begin = time.time() * 1000
