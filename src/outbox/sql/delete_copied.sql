@@ -1,5 +1,5 @@
--- Before parked rows are settled: deletes the rows of the outbox of which they are copies. Raises an error when a trigger
--- keeps one of them from it.
+-- Before parked rows are settled: deletes the rows of the outbox of which they are copies. Raises an error when a
+-- trigger keeps one of them from it.
 -- $1 tid[] the copies.
 WITH found AS MATERIALIZED (
     {copied_rows}
