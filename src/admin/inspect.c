@@ -132,6 +132,12 @@ static void inspect_columns(struct admin *admin, struct findings *findings)
     if (admin->table.called[0] != '\0')
         (void)findings_add(findings, FINDING_OK, "with the rights of the relay, %s",
                            admin->table.called);
+    if (admin->table.where_clock[0] != '\0')
+        finding_fix(findings_add(findings, FINDING_WARNING,
+                                 "[outbox] where %s, which reads the clock: a row that is outside"
+                                 " `where` when it is inserted is never sent",
+                                 admin->table.where_clock),
+                    "name the time before which a row is not sent in [outbox] due");
     if (!table_has(&admin->table, COLUMN_EVENT_ID) || event_id->unique ||
         event_id->expression != NULL)
         return;

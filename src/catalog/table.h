@@ -68,7 +68,8 @@ struct table {
                                because of them; "": none */
     char key_columns[ALL_COLUMNS_BYTES_MAX]; /* of the key's expression: "a = DEFAULT, b = DEFAULT"
                                               */
-    char called[512]; /* the functions that this SQL calls and that are not PostgreSQL's own */
+    char where_clock[200]; /* "calls FUNCTION", which reads the clock; "": `where` uses none */
+    char called[512];      /* the functions that this SQL calls and that are not PostgreSQL's own */
     struct table_column columns[COLUMN_COUNT];
     struct table_column headers[OUTBOX_HEADERS_MAX]; /* the values of [outbox.headers] */
     const struct outbox_header *header_names;        /* as configured */

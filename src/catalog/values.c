@@ -18,6 +18,7 @@
 struct source {
     char title[128];
     const char *sql;
+    bool is_where;
 };
 
 static int put_source(FILE *out, const struct sql_call *call)
@@ -157,6 +158,10 @@ static int check_uses(struct table *table, struct session *session, const struct
 
     if (result == NULL)
         return -1;
+    for (int row = 0; source->is_where && row < PQntuples(result); row++)
+        if (PQgetvalue(result, row, 3)[0] == 't')
+            (void)snprintf(table->where_clock, sizeof table->where_clock, "%s",
+                           PQgetvalue(result, row, 0));
     for (int row = 0; row < PQntuples(result) && len < sizeof table->called; row++)
         len += (size_t)snprintf(table->called + len, sizeof table->called - len,
                                 "%s%s %s of role \"%s\"", len > 0 ? "; " : "", source->title,
@@ -387,7 +392,8 @@ static int in_transaction(describe_source *describe, struct table *table, struct
 int values_try_index(struct table *table, struct session *session,
                      const struct outbox_options *options, struct error *error)
 {
-    const struct source source = {"[outbox.columns] key", table->columns[COLUMN_KEY].expression};
+    const struct source source = {.title = "[outbox.columns] key",
+                                  .sql = table->columns[COLUMN_KEY].expression};
     struct error ignored;
     char *sql;
     int status;
@@ -483,8 +489,9 @@ int values_check_where(struct table *table, struct session *session, struct erro
         return 0;
     if (asprintf(&sql, "(%s)", table->where) < 0)
         return error_no_memory(error);
-    status = in_transaction(describe_uses, table, session,
-                            &(struct source){.title = "[outbox] where", .sql = sql}, NULL, error);
+    status = in_transaction(
+        describe_uses, table, session,
+        &(struct source){.title = "[outbox] where", .sql = sql, .is_where = true}, NULL, error);
     free(sql);
     return status;
 }

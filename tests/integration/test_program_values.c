@@ -292,6 +292,41 @@ TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
 
 /* ---- mistakes ---- */
 
+/* The index of `where` has the rows that were within it when they were inserted, and no others. */
+TEST(check_names_a_function_of_where_that_reads_the_clock)
+{
+    static const char *const bodies[][2] = {
+        {"plpgsql AS $$BEGIN RETURN $1 IS NULL OR $1 <= Now ( ); END$$", "yes"},
+        {"sql AS 'SELECT $1 < CURRENT_TIMESTAMP'", "yes"},
+        {"sql AS 'SELECT $1 < make_timestamptz(2020, 1, 1, 0, 0, 0, ''UTC'') -- not_now()'", ""},
+    };
+    struct fixture *fixture = *state;
+
+    make_table(fixture);
+    sql(fixture->conn, "CREATE SCHEMA shop; GRANT USAGE ON SCHEMA shop TO PUBLIC");
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        sql(fixture->conn,
+            "CREATE FUNCTION shop.is_due(timestamptz) RETURNS boolean IMMUTABLE LANGUAGE %s",
+            bodies[i][0]);
+        configure_with(fixture,
+                       "adopt = true\nwhere = \"status = 'NEW' AND shop.is_due(available_at)\"\n"
+                       "mark = \"status = 'SENT', sent_on = now()\"\n",
+                       COLUMNS);
+        init(fixture);
+        expect(fixture, run_command(fixture, "check"), 0);
+        if (bodies[i][1][0] != '\0')
+            assert_says(fixture->process.out,
+                        "warning: [outbox] where calls shop.is_due(timestamp with time zone),"
+                        " which reads the clock: a row that is outside `where` when it is inserted"
+                        " is never sent\n  fix: name the time before which a row is not sent in"
+                        " [outbox] due\n");
+        else
+            assert_null(strstr(fixture->process.out, "the clock"));
+        sql(fixture->conn, "SET client_min_messages = warning; DROP FUNCTION shop.is_due CASCADE");
+    }
+    sql(fixture->conn, "DROP SCHEMA shop");
+}
+
 static void refuse_each(struct fixture *fixture, const char *outbox, const char *const cases[][2],
                         size_t count)
 {

@@ -1,7 +1,7 @@
 -- The functions, operators, types and other relations that "relay_value", a view of SQL of the configuration, uses and
--- that are not PostgreSQL's own: what it is, its owner, and why it cannot be trusted (NULL: it can). The relay works
--- with the rights of the outbox's owner, of this role and of superusers anyway. Whoever may create objects in the
--- schema of a function or of an operator can take its place by another one that fits its arguments better.
+-- that are not PostgreSQL's own: what it is, its owner, why it cannot be trusted (NULL: it can), and whether it reads the
+-- clock. The relay works with the rights of the outbox's owner, of this role and of superusers anyway. Whoever may create
+-- objects in the schema of a function or of an operator can take its place by another one that fits its arguments better.
 WITH RECURSIVE reach (class, id) AS (
     SELECT 'pg_catalog.pg_rewrite'::regclass::oid, r.oid
     FROM pg_catalog.pg_rewrite r
@@ -27,19 +27,19 @@ WITH RECURSIVE reach (class, id) AS (
     WHERE r.ev_class = 'pg_temp.relay_value'::regclass AND c.oid NOT IN (r.ev_class, {oid_of:outbox})
 ), used AS (
     SELECT 'calls ' || p.oid::regprocedure AS what, p.proowner AS owner, p.pronamespace AS namespace, true AS is_chosen,
-           false AS is_relation
+           p.oid AS function, false AS is_relation
     FROM reach r
     JOIN pg_catalog.pg_proc p ON r.class = 'pg_catalog.pg_proc'::regclass AND p.oid = r.id
     UNION
-    SELECT 'uses the operator ' || o.oid::regoperator, o.oprowner, o.oprnamespace, true, false
+    SELECT 'uses the operator ' || o.oid::regoperator, o.oprowner, o.oprnamespace, true, o.oprcode, false
     FROM reach r
     JOIN pg_catalog.pg_operator o ON r.class = 'pg_catalog.pg_operator'::regclass AND o.oid = r.id
     UNION
-    SELECT 'uses the type ' || format_type(t.oid, NULL), t.typowner, t.typnamespace, false, false
+    SELECT 'uses the type ' || format_type(t.oid, NULL), t.typowner, t.typnamespace, false, NULL, false
     FROM reach r
     JOIN pg_catalog.pg_type t ON r.class = 'pg_catalog.pg_type'::regclass AND t.oid = r.id
     UNION
-    SELECT 'names ' || oid::regclass, relowner, relnamespace, false, true FROM relations
+    SELECT 'names ' || oid::regclass, relowner, relnamespace, false, NULL, true FROM relations
 )
 SELECT what, owner.rolname,
        CASE WHEN is_relation THEN 'which is another relation than the outbox'
@@ -55,8 +55,13 @@ SELECT what, owner.rolname,
                 FROM aclexplode(n.nspacl) a
                 WHERE a.privilege_type = 'CREATE' AND a.grantee NOT IN (SELECT oid FROM trusted)
                 LIMIT 1)
-       END AS problem
+       END AS problem,
+       CASE f.prokind WHEN 'f' THEN pg_get_functiondef(f.oid)
+           ~* ('\m((now|timeofday|(clock|statement|transaction)_timestamp) *\('
+               || '|(current_(timestamp|date|time)|localtime(stamp)?)\M)')
+       END AS reads_clock
 FROM used
+LEFT JOIN pg_catalog.pg_proc f ON f.oid = used.function
 JOIN pg_catalog.pg_namespace n ON n.oid = used.namespace
 JOIN pg_catalog.pg_roles owner ON owner.oid = used.owner
 WHERE used.namespace <> 'pg_catalog'::regnamespace OR is_relation
