@@ -129,7 +129,7 @@ CREATE TRIGGER @notify@ AFTER INSERT ON @outbox@ FOR EACH STATEMENT EXECUTE FUNC
 
 --[grant]
 GRANT USAGE ON SCHEMA @schema@ TO @role@;
-GRANT SELECT, DELETE, UPDATE@lock_column@ ON @outbox@ TO @role@;
+GRANT SELECT,@delete@ UPDATE@lock_column@ ON @outbox@ TO @role@;
 GRANT SELECT, INSERT, UPDATE, DELETE ON @parked@ TO @role@;
 GRANT SELECT, INSERT, DELETE ON @control@ TO @role@;
 
@@ -138,6 +138,9 @@ GRANT SELECT, UPDATE (slices) ON @slice@ TO @role@;
 
 --[grant_sequence]
 GRANT SELECT ON SEQUENCE @sequence@ TO @role@;
+
+--[grant_temporary]
+GRANT TEMPORARY ON DATABASE @database@ TO @role@;
 
 --[grant_identity]
 -- Only a superuser can grant this. The relay identifies the cluster by it; here PUBLIC may not execute it.

@@ -124,17 +124,8 @@ char *admin_schema_sql(struct admin *admin, struct error *error)
     return sql;
 }
 
-/* Whether the role may call the identity function: 1, 0, or -1 on failure. A role that does not
- * exist yet will have the privileges of PUBLIC. */
-static int may_identify(struct admin *admin, const char *role, struct error *error)
-{
-    static const char sql[] =
-        "SELECT pg_catalog.has_function_privilege(coalesce((SELECT rolname FROM"
-        " pg_catalog.pg_roles WHERE rolname = $1), 'public'), " IDENTITY_FUNCTION
-        ", 'EXECUTE')::int";
-
-    return (int)admin_number(admin, sql, 1, &role, error);
-}
+/* A role that does not exist yet will have the privileges of PUBLIC. */
+#define ROLE "coalesce((SELECT rolname FROM pg_catalog.pg_roles WHERE rolname = $1), 'public')"
 
 /* The sequence of the id column. For a table that does not exist yet, the name that PostgreSQL will
  * give to the sequence of its identity column. */
@@ -164,19 +155,32 @@ static int find_sequence(struct admin *admin, struct sequence *sequence, struct 
 char *admin_grant_sql(struct admin *admin, const char *role, struct error *error)
 {
     struct sequence sequence = {0};
-    int identifies = may_identify(admin, role, error);
+    int64_t identifies = admin_number(admin,
+                                      "SELECT pg_catalog.has_function_privilege(" ROLE
+                                      ", " IDENTITY_FUNCTION ", 'EXECUTE')::int",
+                                      1, &role, error);
+    int64_t may_make_views = admin_number(admin,
+                                          "SELECT pg_catalog.has_database_privilege(" ROLE
+                                          ", pg_catalog.current_database(), 'TEMPORARY')::int",
+                                          1, &role, error);
     char *quoted;
+    char *database;
     char *sql = NULL;
 
-    if (identifies < 0 || find_sequence(admin, &sequence, error) < 0)
+    if (identifies < 0 || may_make_views < 0 || find_sequence(admin, &sequence, error) < 0)
         return NULL;
     quoted = session_quote_name(&admin->session, role);
-    if (quoted != NULL) {
+    database = session_quote_name(&admin->session, session_database(&admin->session));
+    if (quoted != NULL && database != NULL) {
         const struct schema_grant grant = {
-            .role = quoted, .sequence = sequence.quoted, .identifies = identifies > 0};
+            .role = quoted,
+            .sequence = sequence.quoted,
+            .database = may_make_views == 0 && values_need_views(&admin->table) ? database : NULL,
+            .identifies = identifies > 0};
 
         sql = schema_grant_sql(&admin->table, admin->options, &grant);
     }
+    free(database);
     free(quoted);
     if (sql == NULL)
         (void)error_no_memory(error);

@@ -302,8 +302,6 @@ static int inspect_privileges(struct admin *admin, struct findings *findings, st
     const struct table *table = &admin->table;
     bool mark = admin->options->on_sent == ON_SENT_MARK;
     bool can_settle = !mark || table_is_marked_by_time(table); /* a list is tried */
-    bool deletes = !mark || table->park == NULL ||
-                   (table_has(table, COLUMN_SENT_AT) && admin->options->retention_ms > 0);
     const char *parked = table->parked_exists ? table->parked_quoted : NULL;
     const char *control = table->control_exists ? table->control_quoted : NULL;
     const char *slice = table->slice_exists ? table->slice_quoted : NULL;
@@ -311,7 +309,7 @@ static int inspect_privileges(struct admin *admin, struct findings *findings, st
         {table->quoted, "SELECT", NULL},
         {can_settle ? table->quoted : NULL, "UPDATE",
          table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].name},
-        {deletes ? table->quoted : NULL, "DELETE", NULL},
+        {schema_needs_delete(table, admin->options) ? table->quoted : NULL, "DELETE", NULL},
         {parked, "SELECT", NULL},
         {parked, "INSERT", NULL},
         {parked, "UPDATE", NULL},

@@ -17,6 +17,7 @@ struct expansion {
     const struct outbox_options *options;
     const char *role;     /* quoted; only for init --grant, otherwise NULL */
     const char *sequence; /* quoted; only for init --grant, otherwise NULL */
+    const char *database; /* the same */
     bool concurrently;
 };
 
@@ -60,6 +61,12 @@ static const char *where_settings(const struct table *table)
                : "SET search_path = '';\n";
 }
 
+bool schema_needs_delete(const struct table *table, const struct outbox_options *options)
+{
+    return options->on_sent == ON_SENT_DELETE || table->park == NULL ||
+           (table_has(table, COLUMN_SENT_AT) && options->retention_ms > 0);
+}
+
 /* The replacement of a word that is not a column; NULL when the word is unknown here. */
 static const char *find_name(const struct expansion *expansion, const char *word, size_t len)
 {
@@ -78,6 +85,8 @@ static const char *find_name(const struct expansion *expansion, const char *word
         {"notify", table->notify_quoted},
         {"role", expansion->role},
         {"sequence", expansion->sequence},
+        {"database", expansion->database},
+        {"delete", schema_needs_delete(table, expansion->options) ? " DELETE," : ""},
         {"where_path", where_settings(table)},
         {"concurrently", expansion->concurrently ? "CONCURRENTLY " : ""},
     };
@@ -281,12 +290,16 @@ char *schema_complete_sql(const struct table *existing, const struct outbox_opti
 char *schema_grant_sql(const struct table *table, const struct outbox_options *options,
                        const struct schema_grant *grant)
 {
-    const struct expansion expansion = {
-        .table = table, .options = options, .role = grant->role, .sequence = grant->sequence};
+    const struct expansion expansion = {.table = table,
+                                        .options = options,
+                                        .role = grant->role,
+                                        .sequence = grant->sequence,
+                                        .database = grant->database};
     const char *sections[SECTIONS_MAX] = {"grant"};
 
     add_section(sections, grant->sequence[0] != '\0' ? "grant_sequence" : NULL);
     add_section(sections, options->order == ORDER_KEY ? "grant_slice" : NULL);
+    add_section(sections, grant->database != NULL ? "grant_temporary" : NULL);
     add_section(sections, grant->identifies ? NULL : "grant_identity");
     return render(&expansion, sections);
 }

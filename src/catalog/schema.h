@@ -40,8 +40,12 @@ char *schema_complete_sql(const struct table *table, const struct outbox_options
 struct schema_grant {
     const char *role;     /* quoted */
     const char *sequence; /* the sequence of the ids, quoted; "": none */
+    const char *database; /* quoted, when the role lacks TEMPORARY on it; otherwise NULL */
     bool identifies;      /* the role may already call IDENTITY_FUNCTION */
 };
+
+/* Whether relays delete rows of the outbox. */
+bool schema_needs_delete(const struct table *table, const struct outbox_options *options);
 
 /* The GRANT statements for the role. */
 char *schema_grant_sql(const struct table *table, const struct outbox_options *options,

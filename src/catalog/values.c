@@ -93,6 +93,11 @@ static int take_failure(struct table *table, const struct source *source, int ah
     if (error_is_sqlstate(error, "42501") && strstr(error->text, "temporary") != NULL)
         return error_hint(error, "GRANT TEMPORARY ON DATABASE ... TO the relay's role: it makes a"
                                  " view of each expression, to see its type and its functions");
+    if (error_is_sqlstate(error, "42501"))
+        return error_hint(error,
+                          "outbox-relay init --grant ROLE prints what the role needs, besides USAGE"
+                          " on the schemas and EXECUTE on the functions of %s",
+                          source->title);
     if (!filter_is_fault(error, &text))
         return -1;
     if (error->position > ahead)
@@ -469,6 +474,12 @@ bool values_are_qualified(struct table *table)
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         are = are || (lists[i] != NULL && is_qualified(lists[i]));
     return are;
+}
+
+bool values_need_views(const struct table *table)
+{
+    return table->is_computed || table->mark != NULL ||
+           (table->where != NULL && is_qualified(table->where));
 }
 
 static int describe_uses(struct table *table, struct session *session, const struct source *source,

@@ -19,6 +19,9 @@ int values_describe(struct table *table, struct session *session, struct error *
 /* Whether SQL of the configuration names objects that are not PostgreSQL's own. */
 bool values_are_qualified(struct table *table);
 
+/* Whether relays make temporary views, to look at what is configured. */
+bool values_need_views(const struct table *table);
+
 /* Sets sql_problem when `where` uses something that cannot be trusted. 0, or -1 with *error set. */
 int values_check_where(struct table *table, struct session *session, struct error *error);
 

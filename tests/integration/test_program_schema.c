@@ -44,7 +44,7 @@ static void make_parked_table_old(struct fixture *fixture)
     assert_int_equal(sql_number(fixture->conn,
                                 "SELECT count(*) FROM pg_index WHERE indrelid ="
                                 " 'outbox_parked'::regclass AND indpred IS NOT NULL"),
-                     2);
+                     3);
 }
 
 TEST(init_adds_what_a_parked_table_lacks)

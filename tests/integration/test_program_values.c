@@ -292,6 +292,46 @@ TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
 
 /* ---- mistakes ---- */
 
+/* Nothing is purged from the table, so nobody deletes from it. */
+TEST(the_printed_grants_suffice_for_values_that_are_computed)
+{
+    static const char outbox[] = OUTBOX "park = \"status = 'FAILED'\"\n";
+    static const char columns[] =
+        COLUMNS "[outbox.headers]\n\"x-kind\" = \"(shop.name_of(kind))\"\n";
+    struct fixture *fixture = *state;
+
+    make_table(fixture);
+    sql(fixture->conn,
+        "ALTER TABLE outbox OWNER TO " HARNESS_RELAY "; CREATE SCHEMA shop; GRANT USAGE ON SCHEMA"
+        " shop TO PUBLIC; CREATE FUNCTION shop.name_of(text) RETURNS text IMMUTABLE LANGUAGE"
+        " plpgsql AS 'BEGIN RETURN $1; END'; REVOKE EXECUTE ON FUNCTION shop.name_of FROM PUBLIC;"
+        " GRANT EXECUTE ON FUNCTION shop.name_of TO " HARNESS_RELAY);
+    sql(fixture->conn,
+        "DO $$BEGIN EXECUTE format('REVOKE TEMPORARY ON DATABASE %%1$I FROM PUBLIC;"
+        " GRANT TEMPORARY ON DATABASE %%1$I TO " HARNESS_RELAY "', current_database()); END$$");
+    configure_with(fixture, outbox, columns);
+    init(fixture);
+    make_role(fixture, "mapper");
+    assert_says(fixture->process.out, "GRANT TEMPORARY ON DATABASE \"");
+    assert_says(fixture->process.out, "GRANT SELECT, UPDATE ON \"public\".\"outbox\" TO");
+    sql(fixture->conn, "INSERT INTO outbox (kind, details) VALUES ('k', '{\"topic\": \"t\"}'),"
+                       " ('k', 'is no JSON')");
+    log_in_as(fixture, "mapper");
+    configure_with(fixture, outbox, columns);
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out,
+                "permission denied for function name_of (SQLSTATE 42501)\n  fix: outbox-relay init"
+                " --grant ROLE prints what the role needs, besides USAGE on the schemas and EXECUTE"
+                " on the functions of [outbox.headers] x-kind\n");
+    sql(fixture->conn, "GRANT EXECUTE ON FUNCTION shop.name_of TO mapper");
+    expect(fixture, run_command(fixture, "check"), 0);
+    drain(fixture, 1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE (status, seq) IN"
+                                               " (('SENT', 1), ('FAILED', 2))"),
+                     2);
+    sql(fixture->conn, "DROP SCHEMA shop CASCADE; DROP OWNED BY mapper; DROP ROLE mapper");
+}
+
 /* The index of `where` has the rows that were within it when they were inserted, and no others. */
 TEST(check_names_a_function_of_where_that_reads_the_clock)
 {
