@@ -27,6 +27,9 @@ PGresult *admin_query(struct admin *admin, const char *statement, int param_coun
 int64_t admin_number(struct admin *admin, const char *statement, int param_count,
                      const char *const *params, struct error *error);
 
+/* 0, or -1 with *error set when `emit` has no columns for the values of an event. */
+int admin_check_emit(const struct table *table, struct error *error);
+
 /* ---- the parts of check; each adds findings, and returns 0, or -1 when a look-up failed ---- */
 
 /* What the catalog shows that may keep PostgreSQL from marking, deleting or parking a row: foreign

@@ -20,7 +20,7 @@ static int may_return(struct admin *admin, struct error *error)
 }
 
 /* What a row has to hold for an expression to give a value, only its author knows. */
-static int refuse_expressions(const struct table *table, struct error *error)
+int admin_check_emit(const struct table *table, struct error *error)
 {
     for (int i = COLUMN_TOPIC; i <= COLUMN_HEADERS; i++)
         if (table->columns[i].expression != NULL)
@@ -34,7 +34,7 @@ static int refuse_expressions(const struct table *table, struct error *error)
 int admin_begin(struct admin *admin, struct error *error)
 {
     if (describe_check_whole(&admin->table, admin->options, error) < 0 ||
-        refuse_expressions(&admin->table, error) < 0 || may_return(admin, error) < 0)
+        admin_check_emit(&admin->table, error) < 0 || may_return(admin, error) < 0)
         return -1;
     return session_execute(&admin->session, "BEGIN", error);
 }

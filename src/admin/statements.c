@@ -22,7 +22,8 @@ enum {
     KEYED = 64,    /* an index finds the parked rows of a key */
     BY_SLICE = 128,
     NOT_BY_SLICE = 256,
-    FROM_ID = 512 /* it is known that no unsent row has a lower id */
+    FROM_ID = 512,  /* it is known that no unsent row has a lower id */
+    EMITTING = 1024 /* an event's values go into columns */
 };
 
 static const struct {
@@ -59,8 +60,8 @@ static const struct {
     {"adopt_behind", statement_adopt_behind, 0},
     {"count_unsent", statement_count_unsent, 0},
     {"sample", statement_sample, 0},
-    {"emit_json", statement_emit_json, 0},
-    {"may_return_ids", statement_may_return_ids, 0},
+    {"emit_json", statement_emit_json, EMITTING},
+    {"may_return_ids", statement_may_return_ids, EMITTING},
     {"inspect_role", statement_inspect_role, 0},
     {"settings_off", statement_settings_off, 0},
     {"table_settings", statement_table_settings, 0},
@@ -130,11 +131,11 @@ static const struct {
 } others[] = {
     {"parked_bounds", statement_parked_bounds, 0},
     {"payload_is_bytea", statement_payload_is_bytea, 0},
-    {"replay_moments", statement_replay_moments, MARKING},
-    {"replay_ids", statement_replay_ids, MARKING | INTEGERS},
-    {"replay_words", statement_replay_words, MARKING},
-    {"replay_count", statement_replay_count, MARKING},
-    {"replay", statement_replay, MARKING},
+    {"replay_moments", statement_replay_moments, MARKING | MARKED},
+    {"replay_ids", statement_replay_ids, MARKING | MARKED | INTEGERS},
+    {"replay_words", statement_replay_words, MARKING | MARKED},
+    {"replay_count", statement_replay_count, MARKING | MARKED},
+    {"replay", statement_replay, MARKING | MARKED},
 };
 
 static unsigned properties(const struct table_words *about)
@@ -142,7 +143,9 @@ static unsigned properties(const struct table_words *about)
     const struct table *table = about->table;
     bool by_slice = about->options->order == ORDER_KEY;
     unsigned is = FROM_ID;
+    struct error no_event;
 
+    is |= admin_check_emit(table, &no_event) == 0 ? EMITTING : 0;
     is |= table_has(table, COLUMN_SENT_AT) ? MARKED : 0;
     is |= about->options->on_sent == ON_SENT_MARK ? MARKING : 0;
     is |= has_sequential_ids(table) ? SEQUENTIAL : NOT_SEQUENTIAL;
