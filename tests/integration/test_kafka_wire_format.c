@@ -1,20 +1,24 @@
 /* What docs/schema-registries.md promises: a payload in the wire format of a schema registry
- * reaches the real Kafka byte for byte, and so does a key; an id in a header arrives as text. */
+ * reaches the real Kafka byte for byte, and so does a key; an id in a header arrives as text, and
+ * one that [outbox.headers] makes as bytes. */
 #include "integration/harness_kafka.h"
 #include "integration/program.h"
 
 #include <unistd.h>
 
+static void configure_with(struct fixture *fixture, const char *headers)
+{
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("wire.toml",
+                                "[database]\nurl = \"%s\"\n[outbox]\nadopt = true\n%s[sink.k]\n"
+                                "type = \"kafka\"\nbrokers = [\"%s\"]\n",
+                                fixture->url, headers, harness_env("TEST_KAFKA_BROKERS")));
+}
+
 static void configure_kafka(struct fixture *fixture)
 {
     (void)snprintf(topic, sizeof topic, "wire%d", (int)getpid());
-    (void)snprintf(
-        fixture->config, sizeof fixture->config, "%s",
-        harness_file(
-            "wire.toml",
-            "[database]\nurl = \"%s\"\n[outbox]\nadopt = true\n[sink.k]\ntype = \"kafka\"\n"
-            "brokers = [\"%s\"]\n",
-            fixture->url, harness_env("TEST_KAFKA_BROKERS")));
+    configure_with(fixture, "");
 }
 
 static int set_up_kafka(void **state)
@@ -43,7 +47,11 @@ static void assert_bytes(const void *found, size_t found_len, const unsigned cha
 TEST(a_framed_payload_and_key_arrive_byte_for_byte_and_an_id_in_a_header)
 {
     static const unsigned char key[] = {0, 0, 0, 3, 0xEA, 'k', 0, 0xFF, '\n'};
+    static const unsigned char id[] = {0, 0, 0, 0, 0, 0, 3, 0xE9};
     unsigned char value[5 + 256] = {0, 0, 0, 3, 0xE9};
+    rd_kafka_headers_t *headers = NULL;
+    const void *found = NULL;
+    size_t len = 0;
     char hex[2 * 256 + 1];
     struct fixture *fixture = *state;
 
@@ -55,19 +63,24 @@ TEST(a_framed_payload_and_key_arrive_byte_for_byte_and_an_id_in_a_header)
     sql(fixture->conn,
         "DROP TABLE outbox, outbox_parked, outbox_slice, outbox_control;"
         "CREATE TABLE outbox (id bigserial PRIMARY KEY, event_id uuid NOT NULL UNIQUE DEFAULT"
-        " gen_random_uuid(), topic text NOT NULL, key bytea, payload bytea, headers jsonb,"
+        " gen_random_uuid(), topic text NOT NULL, key bytea, payload bytea, headers jsonb, schema_id bigint,"
         " sent_at timestamptz); ALTER TABLE outbox OWNER TO " HARNESS_RELAY);
+    configure_with(fixture,
+                   "[outbox.headers]\n\"apicurio.value.globalId\" = \"(int8send(schema_id))\"\n");
     expect(fixture, run_command(fixture, "init"), 5);
     execute_printed(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
     sql(fixture->conn,
-        "INSERT INTO outbox (topic, key, payload, headers) VALUES ('%s', '\\x00'::bytea ||"
+        "INSERT INTO outbox (topic, key, payload, headers, schema_id) VALUES ('%s', '\\x00'::bytea ||"
         " int4send(1002) || '\\x6b00ff0a', '\\x00'::bytea || int4send(1001) || '\\x%s'::bytea,"
-        " '{\"schema-id\": 1001}')",
+        " '{\"schema-id\": 1001}', 1001)",
         topic, hex);
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
     consume(1, 1);
     assert_bytes(consumed[0]->payload, consumed[0]->len, value, sizeof value);
     assert_bytes(consumed[0]->key, consumed[0]->key_len, key, sizeof key);
     assert_header(consumed[0], 1, "schema-id", "1001");
+    assert_int_equal(rd_kafka_message_headers(consumed[0], &headers), 0);
+    assert_int_equal(rd_kafka_header_get_last(headers, "apicurio.value.globalId", &found, &len), 0);
+    assert_bytes(found, len, id, sizeof id);
 }

@@ -1,7 +1,8 @@
 -- The functions, operators, types and other relations that "relay_value", a view of SQL of the configuration, uses and
--- that are not PostgreSQL's own: what it is, its owner, why it cannot be trusted (NULL: it can), and whether it reads the
--- clock. The relay works with the rights of the outbox's owner, of this role and of superusers anyway. Whoever may create
--- objects in the schema of a function or of an operator can take its place by another one that fits its arguments better.
+-- that are not PostgreSQL's own: what it is, its owner, why it cannot be trusted (NULL: it can), and whether it reads
+-- the clock. The relay works with the rights of the outbox's owner, of this role and of superusers anyway. Whoever may
+-- create objects in the schema of a function or of an operator can take its place by another one that fits its
+-- arguments better.
 WITH RECURSIVE reach (class, id) AS (
     SELECT 'pg_catalog.pg_rewrite'::regclass::oid, r.oid
     FROM pg_catalog.pg_rewrite r
