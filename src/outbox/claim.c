@@ -294,11 +294,19 @@ static void stop_judging(struct outbox *outbox, const struct claim_request *requ
 static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
+    int scanned;
+
     batch_reset(batch);
     batch->parked = request->parked;
     batch->refused = request->refused;
-    if (away_scan(outbox->slices, request, error) < 0)
+    scanned = away_scan(outbox->slices, request, error);
+    if (scanned < 0)
         return -1;
+    if (scanned > 0) {
+        stop_judging(outbox, request);
+        batch->has_more = true;
+        return 0;
+    }
     if (!outbox->session.in_flight) {
         batch->has_more = away_is_starting(outbox->slices, request);
         if (batch->has_more)

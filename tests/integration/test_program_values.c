@@ -290,6 +290,38 @@ TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
     assert_says(fixture->process.out, "\"scheduled\":1,");
 }
 
+/* Claims look at each topic, to leave out the rows of the sink that is away, and all of them fail
+ * at the row that has none, until they look at no topic for a while. */
+TEST(a_topic_that_cannot_be_computed_is_found_while_a_sink_is_away)
+{
+    static const char *const orders[] = {"none", "key"};
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        make_table(fixture);
+        write_relay_toml(fixture,
+                         "[outbox]\norder = \"%s\"\n" OUTBOX COLUMNS "[relay]\nlanes = 1\n"
+                         "[sink.out]\ntype = \"stdout\"\n[sink.gone]\ntype = \"nats\"\n"
+                         "servers = [\"nats://127.0.0.1:1\"]\nstream = \"GONE\"\n"
+                         "[[route]]\nmatch = \"gone\"\nsink = \"gone\"\n"
+                         "[[route]]\nmatch = \">\"\nsink = \"out\"\n",
+                         orders[i]);
+        init(fixture);
+        process_free(&fixture->process);
+        process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+        process_await_words(&fixture->process, "is away: its rows wait");
+        sql(fixture->conn,
+            "INSERT INTO outbox (kind, details) SELECT 'k' || n, CASE n WHEN 5 THEN 'no JSON' WHEN 20"
+            " THEN '{\"topic\": \"gone\"}' ELSE '{\"topic\": \"t\"}' END FROM"
+            " generate_series(1, 20) n");
+        wait_for_number(fixture->conn, 1,
+                        "SELECT count(*) FROM outbox_parked WHERE state = 'dead'");
+        wait_for_number(fixture->conn, 18, "SELECT count(*) FROM outbox WHERE status = 'SENT'");
+        process_stop(&fixture->process, SIGTERM);
+        assert_null(strstr(fixture->process.err, "the database refuses the relay"));
+    }
+}
+
 /* ---- mistakes ---- */
 
 /* Nothing is purged from the table, so nobody deletes from it. */

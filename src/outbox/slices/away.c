@@ -46,6 +46,28 @@ static void take_scanned(struct slice_lock *lock, const PGresult *result)
     }
 }
 
+/* Returns 1 when the topic of a row cannot be computed; -1 with the session closed. */
+static int run_scan(struct session *session, const struct scan *scan, PGresult **result,
+                    struct error *error)
+{
+    struct error other;
+    bool of_row;
+
+    *result = NULL;
+    if (session_queue(session, "scan", SCAN_PARAMS, scan->params, false, error) < 0 ||
+        session_sync(session, error) < 0)
+        return session_abort(session);
+    *result = session_answer(session, PGRES_TUPLES_OK, error);
+    of_row = *result == NULL && session->computes_values && failure_is_of_row(session->failure);
+    if ((*result == NULL && !of_row) ||
+        session_skip(session, PGRES_PIPELINE_SYNC, of_row ? &other : error) < 0) {
+        PQclear(*result);
+        *result = NULL;
+        return session_abort(session);
+    }
+    return of_row;
+}
+
 static int scan_slices(struct slice_lock *lock, const struct claim_request *request,
                        struct error *error)
 {
@@ -54,13 +76,15 @@ static int scan_slices(struct slice_lock *lock, const struct claim_request *requ
     struct scan scan = {.first = round->next, .away = request->away};
     int64_t began_ms = clock_now_ms();
     PGresult *result = NULL;
+    int status = 0;
 
     scan.count = slices - round->next < round->width ? slices - round->next : round->width;
-    if (scan_fill(&scan, &lock->view, slices, error) == 0)
-        result = session_run(lock->owner.session, "scan", SCAN_PARAMS, scan.params, error);
+    status = scan_fill(&scan, &lock->view, slices, error) == 0
+                 ? run_scan(lock->owner.session, &scan, &result, error)
+                 : session_abort(lock->owner.session);
     scan_free(&scan);
-    if (result == NULL)
-        return session_abort(lock->owner.session);
+    if (status != 0)
+        return status;
     take_scanned(lock, result);
     PQclear(result);
     round->next += scan.count;
@@ -101,10 +125,12 @@ int away_scan(struct slice_lock *lock, const struct claim_request *request, stru
     if (clock_now_ms() < walk->round.due_ms)
         return 0;
     slice_lock_apply_window(lock);
-    do
-        if (scan_slices(lock, request, error) < 0)
-            return -1;
-    while (walk->round.next < lock->choice.count && clock_now_ms() < until_ms);
+    do {
+        int status = scan_slices(lock, request, error);
+
+        if (status != 0)
+            return status;
+    } while (walk->round.next < lock->choice.count && clock_now_ms() < until_ms);
     if (walk->round.next == lock->choice.count)
         rest(walk);
     return 0;

@@ -16,7 +16,7 @@
  */
 
 /* To be called before a claim: scans if a scan is due and the claim has not been sent already.
- * Returns 0, or -1 with *error set. */
+ * Returns 0; 1 when the topic of a row cannot be computed; -1 with *error set. */
 int away_scan(struct slice_lock *lock, const struct claim_request *request, struct error *error);
 /* Whether some slices have not been scanned yet. Then the lane must not claim: the claim would read
  * all rows of the sinks that are away. */
