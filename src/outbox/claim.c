@@ -285,10 +285,16 @@ bool outbox_judges_topics(const struct outbox *outbox)
     return clock_left_ms(outbox->unjudged_until_ms) <= 0;
 }
 
-static void stop_judging(struct outbox *outbox, const struct claim_request *request)
+static void stop_judging(struct outbox *outbox, const struct claim_request *request,
+                         const struct error *error)
 {
-    if (request->away != 0 && outbox->table.columns[COLUMN_TOPIC].expression != NULL)
-        outbox->unjudged_until_ms = clock_now_ms() + UNJUDGED_MS;
+    if (request->away == 0 || outbox->table.columns[COLUMN_TOPIC].expression == NULL)
+        return;
+    outbox->unjudged_until_ms = clock_now_ms() + UNJUDGED_MS;
+    log_event(
+        LOG_WARN, LOG_FIELDS(.error = error->text),
+        "the topic of a row cannot be computed while a sink is away: other rows may wait until"
+        " the row is mended or the sink is back");
 }
 
 static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
@@ -303,7 +309,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     if (scanned < 0)
         return -1;
     if (scanned > 0) {
-        stop_judging(outbox, request);
+        stop_judging(outbox, request, error);
         batch->has_more = true;
         return 0;
     }
@@ -323,7 +329,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     case ROUND_READ:
         break;
     case ROUND_UNREADABLE:
-        stop_judging(outbox, request);
+        stop_judging(outbox, request, error);
         return isolate(outbox, batch, request, error);
     case ROUND_CHANGED:
         return start_anew(outbox, batch);
@@ -352,7 +358,7 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
     if (claim(outbox, batch, request, error) == 0)
         return 0;
     if (error_is_sqlstate(error, "22") || error_is_sqlstate(error, "P0"))
-        stop_judging(outbox, request);
+        stop_judging(outbox, request, error);
     filter_name_error(&outbox->table, error);
     return -1;
 }
