@@ -21,9 +21,10 @@ TEST(a_preset_for_another_table_is_refused_with_all_columns_that_are_missing)
 {
     struct fixture *fixture = *state;
 
-    assert_refused(fixture, "",
-                   "table \"public\".\"outbox\" lacks columns that the preset \"okapi\" uses:"
-                   " delivery_type, status, updated_at, last_attempt, delivery_metadata");
+    assert_refused(
+        fixture, "",
+        "table \"public\".\"outbox\" lacks columns that the preset \"okapi\" uses:"
+        " delivery_type, status, updated_at, last_attempt, retries, last_error, delivery_metadata");
     sql(fixture->conn, "ALTER TABLE outbox ADD delivery_metadata jsonb, ADD delivery_type text,"
                        " ADD updated_at timestamp, ADD last_attempt timestamp, ADD state text");
     assert_refused(fixture, "", "the preset \"okapi\" uses: status");
