@@ -455,8 +455,8 @@ static struct table_column *next_expression(struct table *table, int *at, struct
 
         if (column->expression == NULL)
             continue;
+        *source = (struct source){.sql = column->expression};
         put_title(source->title, table, (*at)++);
-        source->sql = column->expression;
         return column;
     }
     return NULL;

@@ -21,6 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Another lane may have found the row that made a claim fail, so claims grow again after this many
+ * that read theirs, which are more than the failed one would have read. */
+#define ISOLATE_CLAIMS 16
 #define CAREFUL_MS 5000
 #define UNJUDGED_MS 5000
 
@@ -75,6 +78,8 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
 
     if (batch->refused)
         return;
+    if (outbox->isolate_claims > 0 && --outbox->isolate_claims == 0)
+        outbox->isolate_until_ms = 0;
     if (cut && outbox->level < CLAIM_LEVELS - 1)
         outbox->level++;
     else if (!cut && outbox->level > 0 && clock_now_ms() >= outbox->isolate_until_ms &&
@@ -274,9 +279,11 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
     }
     if (level_of(outbox, batch) < CLAIM_LEVELS - 1) {
         outbox_claim_fewer(outbox, request->refused);
+        outbox->isolate_claims = ISOLATE_CLAIMS;
         return 0;
     }
     outbox->isolate_until_ms = 0;
+    outbox->isolate_claims = 0;
     return claim_unreadable(outbox, batch, request, error);
 }
 

@@ -18,6 +18,7 @@ void outbox_claim_fewer(struct outbox *outbox, bool refused)
     if (*level < CLAIM_LEVELS - 1)
         ++*level;
     outbox->isolate_until_ms = clock_now_ms() + ISOLATE_MS;
+    outbox->isolate_claims = 0;
 }
 
 struct outbox *outbox_open(const struct outbox_options *options, const struct routes *routes,

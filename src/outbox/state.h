@@ -45,7 +45,8 @@ struct outbox {
     int64_t careful_until_ms;  /* until then, all but the smallest payloads are claimed alone */
     int64_t unjudged_until_ms; /* until then no topic is computed to see whether its sink is away */
     bool claims_carefully;     /* so does the current claim */
-    int64_t isolate_until_ms;  /* the level does not fall before, to isolate an unreadable row */
+    int64_t isolate_until_ms;  /* the level does not fall before, to isolate a row */
+    int isolate_claims; /* nor before so many more claims have read all rows; 0: until then */
 };
 
 /* After rows of a claim made trouble, the next claims of this kind ask for fewer, to isolate them.
