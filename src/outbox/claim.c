@@ -22,8 +22,8 @@
 #include <string.h>
 
 /* Another lane may have found the row that made a claim fail, so claims grow again after this many
- * that read theirs, which are more than the failed one would have read. */
-#define ISOLATE_CLAIMS 16
+ * that could read their rows. A row that takes too long is worth more patience. */
+#define ISOLATE_CLAIMS 4
 #define CAREFUL_MS 5000
 #define UNJUDGED_MS 5000
 
@@ -279,7 +279,7 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
     }
     if (level_of(outbox, batch) < CLAIM_LEVELS - 1) {
         outbox_claim_fewer(outbox, request->refused);
-        outbox->isolate_claims = ISOLATE_CLAIMS;
+        outbox->isolate_claims = error_is_sqlstate(error, "57014") ? 0 : ISOLATE_CLAIMS;
         return 0;
     }
     outbox->isolate_until_ms = 0;
