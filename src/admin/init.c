@@ -212,10 +212,11 @@ static int create_outbox(struct admin *admin, struct error *error)
             "table %s does not exist; init creates only the default table, not that of a preset",
             admin->table.quoted);
     if (admin->table.is_computed || admin->table.mark != NULL)
-        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                         "table %s does not exist; init creates only the default table, which needs"
-                         " no expressions, [outbox.headers], due, mark or park",
-                         admin->table.quoted);
+        return error_set(
+            error, ERROR_PERMANENT, ERROR_DATABASE,
+            "table %s does not exist; init creates only the default table, and for that"
+            " one leave out expressions, [outbox.headers], due, mark and park",
+            admin->table.quoted);
     schema_foresee(&admin->table, admin->options);
     if (execute_sections(admin, sections, error) < 0)
         return -1;

@@ -215,8 +215,8 @@ static int explain_difference(const struct adoption *adoption, const struct tabl
     (void)error_set(
         error, ERROR_PERMANENT, ERROR_DATABASE,
         "[outbox] where: table %s is relayed by another condition: \"%.200s\", not"
-        " \"%.200s\" (on_sent, sent_at, mark and an expression as key count too); all relays of"
-        " a table must have the same one, because they share its parked rows",
+        " \"%.200s\" (on_sent, sent_at, mark, park and an expression as key count too); all relays"
+        " of a table must have the same one, because they share its parked rows",
         table->quoted, adoption->note, adoption->wanted);
     return error_hint(
         error,

@@ -275,11 +275,6 @@ static int put_kept(FILE *out, const struct sql_call *call)
     return 0;
 }
 
-static const char *choose_is_marked(const void *about)
-{
-    return table_of(about)->mark != NULL ? "{where} IS NOT TRUE" : "{sent_at} IS NOT NULL";
-}
-
 /* With a mark of its own, `where` says what is unsent. */
 static const char *choose_where_of_sent(const void *about)
 {
@@ -378,7 +373,6 @@ static const struct sql_word words[] = {
     {"noted_event_id", .choose = choose_noted_event_id},
     {"is_out", .text = "({unsent}) IS NOT TRUE"},
     {"kept", .put = put_kept},
-    {"is_marked", .choose = choose_is_marked},
     {"where_of_sent", .choose = choose_where_of_sent},
     {"reach", .text = statement_reach},
     {"moved_columns", .put = put_parked_columns},

@@ -6,6 +6,6 @@
 WITH touched AS (
     UPDATE {outbox} SET {mark}
     WHERE ctid = ANY ($1::tid[])
-    RETURNING {is_marked} AS settled
+    RETURNING {is_out} AS settled
 )
 {count_settled} WHERE settled
