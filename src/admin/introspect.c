@@ -104,7 +104,7 @@ static int find_column(const struct introspection *about, const char *name)
     return -1;
 }
 
-/* The column that has this value by its own name, or may be it; -1: none. */
+/* The column that is named like this value, or that may be meant; -1: none. */
 static int row_of(const struct introspection *about, enum column column)
 {
     const struct table *table = &about->admin->table;

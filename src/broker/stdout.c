@@ -74,7 +74,7 @@ static void send(struct broker *broker, struct batch *batch, int sink, int64_t d
     }
 }
 
-/* What else a line has are no headers. */
+/* The other members of a line are not headers. */
 static void explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
     send(broker, batch, sink, deadline_ms);
