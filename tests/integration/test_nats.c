@@ -610,3 +610,41 @@ TEST(an_error_names_the_server_in_use)
     assert_says(&error, server_url());
     assert_null(strstr(error.text, "127.0.0.1:1:"));
 }
+
+/* One signature of 256 begins with a zero byte, which nats.c before 3.8 does not send. */
+TEST_WITH(a_login_that_signs_succeeds_every_time, NULL, teardown)
+{
+    char folder[] = "/tmp/test_signed.XXXXXX";
+    char config[256], nkey[80], seed_path[64], command[96];
+    FILE *file;
+
+    (void)open_broker(state);
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(command, sizeof command, "python3 tests/support/nats_logins.py %s", folder);
+    assert_int_equal(system(command), 0);
+    (void)snprintf(seed_path, sizeof seed_path, "%s/relay.pub", folder);
+    file = fopen(seed_path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(nkey, sizeof nkey, file));
+    (void)fclose(file);
+    (void)snprintf(seed_path, sizeof seed_path, "%s/relay.nk", folder);
+    (void)snprintf(config, sizeof config,
+                   "jetstream {store_dir: js}\n"
+                   "authorization { users: [{user: admin, password: admin}, {nkey: %s}] }\n",
+                   nkey);
+    start_own_server(config);
+    add_own_stream();
+    options.servers.items[0] = own_url;
+    options.nkey = nkey;
+    options.nkey_file = seed_path;
+    for (int i = 0; i < 1000; i++) {
+        broker_close(broker);
+        broker = broker_open(&options, &error);
+        assert_non_null(broker);
+        if (broker_ready(broker, &error) != 0)
+            fail_msg("login %d: %s", i, error.text);
+    }
+    stop_own_server();
+    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}

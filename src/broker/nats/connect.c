@@ -34,6 +34,8 @@
 #define HOST_BYTES_MAX 256
 #define ANSWERS_MS 1000 /* in addition to the connect timeout, for requests about the stream */
 #define TLS_VERSION 0x030B00
+#define SIGNATURE_VERSION 0x030800
+#define SIGNATURE_TRIES 4
 #define TLS_NEEDS "TLS to NATS needs nats.c 3.11 or later"
 #define TLS_HINT                                                                                   \
     "run the container image, which has a newer nats.c, or build with a newer one; or remove "     \
@@ -258,13 +260,26 @@ struct dial {
     char text[NATS_TEXT_BYTES];
 };
 
+/* Before 3.8 the library sends no signature when the first byte of the signature is zero, which one
+ * of 256 is, and the server refuses the login (nats.c #705). The next attempt signs another nonce.
+ */
+static int login_tries(const struct sink_options *options)
+{
+    bool is_signed = options->credentials_file != NULL || options->nkey_file != NULL;
+
+    return is_signed && nats_GetVersionNumber() < SIGNATURE_VERSION ? SIGNATURE_TRIES : 1;
+}
+
 static void dial_work(void *argument)
 {
     struct dial *dial = argument;
+    int tries = login_tries(dial->sink);
 
     dial->status = dial->secure ? set_tls(dial->options, dial->sink, dial->server) : NATS_OK;
     dial->unreadable = dial->status != NATS_OK;
     if (dial->status == NATS_OK)
+        dial->status = natsConnection_Connect(&dial->connection, dial->options);
+    while (dial->status == NATS_CONNECTION_AUTH_FAILED && --tries > 0)
         dial->status = natsConnection_Connect(&dial->connection, dial->options);
     if (dial->status != NATS_OK)
         (void)snprintf(dial->text, sizeof dial->text, "%s", nats_error_text(dial->status));
