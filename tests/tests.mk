@@ -22,6 +22,8 @@ LONG        := $(foreach name,kafka_faults program_unreadable program_horizon pr
 ORDERED     := $(filter $(INTEGRATION),$(LONG)) $(filter-out $(LONG),$(INTEGRATION))
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/main.c tests/integration/harness*.c))
 SUPPORT     := build/reader build/hanging.so
+# For tests of what servers before 2.12.1 do not have: the installed one, or one that Go builds.
+NEW_NATS    := build/matrix/nats-2.15.2/nats-server
 
 .PHONY: help-tests built test-unit test-integration test-no-kafka
 .PHONY: test-audit audit-faults audit-tools audit-pages test-debian test-page compose-test asan tsan tsan-run valgrind services readme
@@ -37,7 +39,11 @@ built: $(UNIT) $(INTEGRATION) $(BINARY) $(SUPPORT) $(if $(SANITIZE),,build/mutan
 test-unit: $(UNIT) ## TEST_FILTER=toml: only the files whose path holds it
 	@timeout 300 $(UNIT)
 
-test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) ## against PostgreSQL, nats-server and Kafka: TEST_FILTER=nats TEST_SETS=8
+$(NEW_NATS):
+	@if printf '2.12.1\n%s\n' "$$(nats-server --version | grep -o '[0-9.]*$$')" | sort -VC; then \
+		mkdir -p $(@D) && ln -sf "$$(command -v nats-server)" $@; else tests/matrix/matrix --fetch nats-2.15.2; fi
+
+test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) $(NEW_NATS) ## against PostgreSQL, nats-server and Kafka: TEST_FILTER=nats TEST_SETS=8
 	@RELAY=$(BINARY) tests/support/run_sets $(ORDERED)
 
 # To a broker that lives for minutes Java's optimizing compiler costs more than it gives.
@@ -61,7 +67,7 @@ audit-pages: $(BINARY) build/reader
 	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- \
 		sh -c 'tests/docs/commands_test && tests/cloudevents/cloudevents_test'
 
-test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT) ## all that need neither Kafka nor Java
+test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT) $(NEW_NATS) ## all that need neither Kafka nor Java
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
 		$(filter-out %/test_delivery %/test_program_kafka_tls $(BUILD)/tests/integration/test_kafka%,$(INTEGRATION))
 
@@ -86,7 +92,7 @@ tsan: ## unit and NATS tests, and a relay that serves, under ThreadSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=thread -j$(shell nproc) tsan-run
 
 tsan-run: export TSAN_OPTIONS := suppressions=$(CURDIR)/tests/support/tsan.supp:allocator_may_return_null=1
-tsan-run: $(UNIT) $(BINARY) $(filter %/test_sinks %/test_program_races,$(INTEGRATION)) $(filter $(BUILD)/tests/integration/test_nats%,$(INTEGRATION))
+tsan-run: $(UNIT) $(BINARY) $(NEW_NATS) $(filter %/test_sinks %/test_program_races,$(INTEGRATION)) $(filter $(BUILD)/tests/integration/test_nats%,$(INTEGRATION))
 	@timeout 600 $(UNIT)
 	@RELAY=$(BINARY) tests/support/run_sets $(filter $(BUILD)/tests/integration/%,$^)
 

@@ -5,6 +5,7 @@
 #include "base/finding.h"
 #include "broker/sink.h"
 #include "message/batch.h"
+#include "message/order.h"
 
 /*
  * A client that publishes messages. Three clients implement one table of operations: kafka/, nats/
@@ -66,10 +67,9 @@ struct broker_ops {
      */
     void (*explain)(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 
-    /* Whether the client stores no message of a key (destination and route_key) after one of that
-     * key has failed. All messages of a key may then be sent together. Valid for the next batch.
-     * NULL: no. */
-    bool (*keeps_order)(const struct broker *broker);
+    /* Which messages of a key may be sent together: those of which the client stores none after
+     * one that has failed. Valid for the next batch. NULL: ORDER_NOT_KEPT. */
+    enum order_kept (*keeps_order)(const struct broker *broker);
 
     /* The largest payload that the broker accepts, in bytes; larger ones are not fetched from the
      * table. */
@@ -97,6 +97,8 @@ struct broker {
     struct header_rules headers;
     int connect_timeout_ms; /* of the next ready(); 0: BROKER_CONNECT_TIMEOUT_MS */
     int64_t recognise_ms;   /* for how long it drops a repeated message; 0: never, or not known */
+    const char *key_order;  /* how the events of a key are sent, static text; NULL: not known, or
+                               together without a condition */
     bool keeps_nothing;     /* it acknowledges messages and stores none, for lack of consumers */
 };
 
@@ -125,7 +127,7 @@ void broker_send(struct broker *broker, struct batch *batch, int sink, int64_t d
 int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error);
 void broker_explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
-bool broker_keeps_order(const struct broker *broker);
+enum order_kept broker_keeps_order(const struct broker *broker);
 int64_t broker_payload_max(const struct broker *broker);
 int broker_inspect(struct broker *broker, const char *destination, struct findings *findings,
                    struct error *error);

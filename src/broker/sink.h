@@ -35,6 +35,7 @@ struct sink_options {
     bool create;
     char *headers[OWN_HEADERS]; /* names of the relay's own; NULL: the default; "": none */
     bool null_headers;
+    bool atomic_batches; /* of JetStream, for the events of a key */
     enum cloudevents cloudevents;
     const char *event_source; /* this and the next two: from [cloudevents] */
     const char *event_type;   /* of a row without one; NULL: none */

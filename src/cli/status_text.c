@@ -135,6 +135,7 @@ static void put_sink(const struct status *status, const struct status_sink *sink
     bool unknown = strcmp(sink->state, "unknown") == 0;
     char name[256];
     char error[1024];
+    char order[128];
     char since[32];
     char count[32];
     char rows[64] = "";
@@ -142,6 +143,7 @@ static void put_sink(const struct status *status, const struct status_sink *sink
 
     (void)terminal_text(name, sizeof name, text_of(sink->name), false);
     (void)terminal_text(error, sizeof error, text_of(without_prefix(sink->error)), false);
+    (void)terminal_text(order, sizeof order, text_of(sink->order), false);
     (void)format_time(since, sizeof since, sink->since_ms, status->taken_ms);
     if (sink->rows > 0)
         (void)snprintf(rows, sizeof rows, ", %s%s", status_count(count, sizeof count, sink->rows),
@@ -150,10 +152,11 @@ static void put_sink(const struct status *status, const struct status_sink *sink
                                                 : " rows wait");
     if (unknown && sink->rows <= 0)
         return;
-    (void)snprintf(line, sizeof line, "%s: %s%s%s%s%s%s", name,
-                   unknown ? "no relay says how it is" : sink->state,
-                   sink->since_ms > 0 ? " since " : "", sink->since_ms > 0 ? since : "",
-                   away && error[0] != '\0' ? ", " : "", away ? error : "", rows);
+    (void)snprintf(
+        line, sizeof line, "%s: %s%s%s%s%s%s%s%s", name,
+        unknown ? "no relay says how it is" : sink->state, sink->since_ms > 0 ? " since " : "",
+        sink->since_ms > 0 ? since : "", away && error[0] != '\0' ? ", " : "", away ? error : "",
+        rows, !away && order[0] != '\0' ? "; the events of a key leave " : "", away ? "" : order);
     if (!away || view->columns == 0 || terminal_width(line) <= view->columns) {
         put_line(out, view->columns, "%s", line);
         return;

@@ -55,31 +55,33 @@ static int find_predecessor(const struct key_table *table, const struct batch *b
     return last;
 }
 
-/* A client keeps the order within one partition only. Without a route_key the partition of a
- * message is not known. */
+/* Without a route_key the partition of a message is not known. */
 static bool share_wave(const struct message *before, const struct message *message,
-                       uint64_t ordered_sinks)
+                       const enum order_kept *kept)
 {
-    return message->sink >= 0 && before->sink == message->sink &&
-           (ordered_sinks >> message->sink & 1) != 0 && message->route_key.data != NULL &&
-           before->route_key.data != NULL && is_same(before->route_key, message->route_key) &&
-           is_same(before->destination, message->destination);
+    if (message->sink < 0 || before->sink != message->sink || kept[message->sink] == ORDER_NOT_KEPT)
+        return false;
+    return kept[message->sink] == ORDER_KEPT_IN_SINK ||
+           (message->route_key.data != NULL && before->route_key.data != NULL &&
+            is_same(before->route_key, message->route_key) &&
+            is_same(before->destination, message->destination));
 }
 
-static void link(struct batch *batch, struct message *message, int before, uint64_t ordered_sinks)
+static void link(struct batch *batch, struct message *message, int before,
+                 const enum order_kept *kept)
 {
     message->before = before;
     if (before == NONE)
         return;
     message->wave = batch->messages[before].wave;
-    if (!share_wave(&batch->messages[before], message, ordered_sinks))
+    if (!share_wave(&batch->messages[before], message, kept))
         message->wave++;
     assert(batch->messages[before].wave <= message->wave);
     if (message->wave > batch->last_wave)
         batch->last_wave = message->wave;
 }
 
-int order_link(struct batch *batch, uint64_t ordered_sinks)
+int order_link(struct batch *batch, const enum order_kept *kept)
 {
     struct key_table table;
 
@@ -97,7 +99,7 @@ int order_link(struct batch *batch, uint64_t ordered_sinks)
             continue;
         last = find_slot(&table, batch, message->key);
         table.previous[i] = *last;
-        link(batch, message, find_predecessor(&table, batch, message, *last), ordered_sinks);
+        link(batch, message, find_predecessor(&table, batch, message, *last), kept);
         *last = i;
     }
     return 0;
@@ -127,4 +129,16 @@ bool order_is_held(const struct batch *batch, const struct message *message)
     return message->verdict != VERDICT_SENT &&
            (message->blocked ||
             (message->before != NONE && batch->messages[message->before].verdict != VERDICT_SENT));
+}
+
+bool order_shares_wave(const struct batch *batch, int sink)
+{
+    for (int i = 0; i < batch->count; i++) {
+        const struct message *message = &batch->messages[i];
+
+        if (message->before != NONE && order_is_in_wave(batch, message, sink) &&
+            batch->messages[message->before].wave == message->wave)
+            return true;
+    }
+    return false;
 }

@@ -10,13 +10,21 @@
  * holds back the later ones of its key and no others. Messages without a key (NULL) have no order.
  */
 
+/* Which messages of a key share a wave. */
+enum order_kept {
+    ORDER_NOT_KEPT,          /* none */
+    ORDER_KEPT_IN_PARTITION, /* those with the same destination and route_key */
+    ORDER_KEPT_IN_SINK       /* all */
+};
+
 /*
  * Runs after routing: links each message that has a key to the previous one and numbers the waves.
- * `ordered_sinks` has a bit for each sink whose client stores nothing after a message that failed;
- * there, messages of a key with the same destination and route_key share a wave. Returns 0, or -1
- * when there is no memory: then the batch must not be published.
+ * `kept`: by sink. Returns 0, or -1 when there is no memory: then the batch must not be published.
  */
-int order_link(struct batch *batch, uint64_t ordered_sinks);
+int order_link(struct batch *batch, const enum order_kept *kept);
+
+/* Whether messages of a key share the current wave of this sink. */
+bool order_shares_wave(const struct batch *batch, int sink);
 
 /* Whether the message belongs to this sink and to the current wave, and has no verdict yet. */
 bool order_is_in_wave(const struct batch *batch, const struct message *message, int sink);

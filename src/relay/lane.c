@@ -100,7 +100,7 @@ static int read_pauses_if_due(struct lane *lane)
 
 static int route(struct lane *lane)
 {
-    uint64_t kept = 0; /* a bit for each sink whose client keeps the order of a key's messages */
+    enum order_kept kept[SINKS_MAX];
 
     route_batch(&lane->options->routes, &lane->batch);
     for (int i = 0; i < lane->options->sink_count; i++)
@@ -108,8 +108,7 @@ static int route(struct lane *lane)
     if (lane->options->outbox.order != ORDER_KEY)
         return 0;
     for (int i = 0; i < lane->options->sink_count; i++)
-        if (broker_keeps_order(lane->sinks.brokers[i]))
-            kept |= UINT64_C(1) << i;
+        kept[i] = broker_keeps_order(lane->sinks.brokers[i]);
     return order_link(&lane->batch, kept) < 0 ? error_no_memory(&lane->error) : 0;
 }
 

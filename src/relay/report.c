@@ -247,6 +247,8 @@ static void add_peer(struct peer_report *out, struct lane_report *lane, int peer
     if (atomic_load(&about->recognise_ms) != 0)
         out->recognise_ms = atomic_load(&about->recognise_ms);
     out->keeps_nothing = out->keeps_nothing || atomic_load(&about->keeps_nothing);
+    if (atomic_load(&about->key_order) != NULL)
+        out->key_order = atomic_load(&about->key_order);
     (void)pthread_mutex_lock(&lane->lock);
     if (about->error_at_ms != 0 &&
         (out->error_for_ms < 0 || now_ms - about->error_at_ms < out->error_for_ms)) {

@@ -94,10 +94,11 @@ struct lane_peer {
     _Atomic int state; /* enum peer_state */
     _Atomic int64_t since_ms;
     _Atomic uint64_t connects;
-    _Atomic int64_t recognise_ms; /* sinks: as struct broker */
-    _Atomic bool keeps_nothing;   /* sinks: as struct broker */
-    int64_t error_at_ms;          /* when it occurred, guarded by `lock`; 0: there was no error */
-    struct error error;           /* the last error, guarded by `lock` */
+    _Atomic int64_t recognise_ms;    /* sinks: as struct broker */
+    _Atomic bool keeps_nothing;      /* sinks: as struct broker */
+    _Atomic(const char *) key_order; /* sinks: as struct broker */
+    int64_t error_at_ms; /* when it occurred, guarded by `lock`; 0: there was no error */
+    struct error error;  /* the last error, guarded by `lock` */
 };
 
 struct lane_report {
@@ -162,11 +163,12 @@ struct peer_report {
     int64_t state_for_ms;
     int64_t since_ms; /* when this state began, in milliseconds since 1970 */
     int lanes_away;
-    uint64_t connects;    /* connections made by all lanes */
-    int handed;           /* sinks: messages handed to the clients and not answered yet */
-    int64_t recognise_ms; /* sinks: for how long repeats are dropped; 0: never, or unknown */
-    bool keeps_nothing;   /* sinks: the broker acknowledges and stores none */
-    int64_t error_for_ms; /* how long ago the last error was; -1: there was none */
+    uint64_t connects;     /* connections made by all lanes */
+    int handed;            /* sinks: messages handed to the clients and not answered yet */
+    int64_t recognise_ms;  /* sinks: for how long repeats are dropped; 0: never, or unknown */
+    bool keeps_nothing;    /* sinks: the broker acknowledges and stores none */
+    const char *key_order; /* sinks: as struct broker */
+    int64_t error_for_ms;  /* how long ago the last error was; -1: there was none */
     struct error error;
 };
 

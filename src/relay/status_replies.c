@@ -78,8 +78,9 @@ static json_t *pack_sink(const struct peer_report *peer, size_t error_max)
                               " \"interest\" and no consumer"
                             : "";
 
-    return json_pack("{s:s, s:s, s:I, s:o}", "name", peer->name, "state", states[peer->state],
-                     "since", (json_int_t)peer->since_ms, "error", pack_error(error, error_max));
+    return json_pack("{s:s, s:s, s:I, s:o, s:s?}", "name", peer->name, "state", states[peer->state],
+                     "since", (json_int_t)peer->since_ms, "error", pack_error(error, error_max),
+                     "order", peer->key_order);
 }
 
 static json_t *pack(const struct status_replies *replies, uint32_t table,

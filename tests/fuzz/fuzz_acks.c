@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (answer.state == NATS_STORED) {
         EXPECT(is_acknowledged(said));
         EXPECT((uint64_t)json_integer_value(json_object_get(said, "seq")) == answer.sequence);
+        EXPECT(json_integer_value(json_object_get(said, "count")) == answer.batch_count);
     }
     json_decref(said);
     return 0;

@@ -63,7 +63,8 @@ static inline void claim_rows(struct keyed_row *claimed[ROWS_MAX])
 
 static inline void link_batch(void)
 {
-    assert_int_equal(order_link(&batch, broker_keeps_order(broker) ? UINT64_C(1) << SINK : 0), 0);
+    assert_int_equal(
+        order_link(&batch, (const enum order_kept[]){[SINK] = broker_keeps_order(broker)}), 0);
 }
 
 /* 0, or -1: the broker went away. */

@@ -3,6 +3,7 @@
 
 #include "broker/broker.h"
 #include "broker/nats/nats.h"
+#include "integration/found.h"
 #include "integration/harness_services.h"
 #include "integration/nats_reader.h"
 #include "integration/nats_server.h"
@@ -181,6 +182,24 @@ static inline void open_own(void **state, const char *config, char *user)
     options.servers.items[0] = own_url;
     options.username = user;
     options.password = user;
+}
+
+/* Whether `check` says so of the stream (subject: NULL) or of a subject. */
+static inline bool is_reported(const char *subject, const char *text, const char *fix)
+{
+    struct findings findings;
+    bool is_found;
+
+    assert_int_equal(findings_init(&findings), 0);
+    assert_int_equal(broker_inspect(broker, subject, &findings, &error), 0);
+    is_found = found(&findings, text, fix);
+    findings_free(&findings);
+    return is_found;
+}
+
+static inline void assert_reported(const char *text, const char *fix)
+{
+    assert_true(is_reported(NULL, text, fix));
 }
 
 /* Answers with the closure, or, without one, with the request's own payload. */

@@ -20,6 +20,7 @@
 #define OWN_WAIT_MS 20000
 
 static pid_t own_server;
+static const char *own_program = "nats-server";
 static char own_folder[64];
 static char own_url[64];
 static char own_ports[512]; /* the addresses where it listens, as it says */
@@ -90,7 +91,7 @@ static inline void start_own_server(const char *config)
     if (own_server == 0) {
         (void)(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && chdir(own_folder) == 0 &&
                freopen("log", "w", stdout) != NULL && freopen("log", "a", stderr) != NULL &&
-               execlp("nats-server", "nats-server", "-c", path, "--ports_file_dir", own_folder,
+               execlp(own_program, "nats-server", "-c", path, "--ports_file_dir", own_folder,
                       (char *)NULL));
         _exit(127);
     }

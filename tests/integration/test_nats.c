@@ -1,6 +1,5 @@
 #include "base/clock.h"
 #include "broker/broker.h"
-#include "integration/found.h"
 #include "integration/nats_fixture.h"
 
 ONCE(NULL, close_library)
@@ -98,24 +97,6 @@ TEST(the_allow_list_is_kept)
     publish_quickly();
     assert_int_equal(taken->verdict, VERDICT_SENT);
     assert_refused(refused, VERDICT_REJECTED, "allow list");
-}
-
-/* Whether `check` says so of the stream (subject: NULL) or of a subject. */
-static bool is_reported(const char *subject, const char *text, const char *fix)
-{
-    struct findings findings;
-    bool is_found;
-
-    assert_int_equal(findings_init(&findings), 0);
-    assert_int_equal(broker_inspect(broker, subject, &findings, &error), 0);
-    is_found = found(&findings, text, fix);
-    findings_free(&findings);
-    return is_found;
-}
-
-static void assert_reported(const char *text, const char *fix)
-{
-    assert_true(is_reported(NULL, text, fix));
 }
 
 TEST_WITH(a_full_stream_lets_messages_wait, NULL, teardown)

@@ -63,9 +63,10 @@ static json_t *pack_sinks(const struct status *status)
         const struct status_sink *sink = &status->sinks[i];
 
         (void)json_array_append_new(
-            list, json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", pack_text(sink->name), "state",
-                            pack_text(sink->state), "since", pack_time(sink->since_ms), "error",
-                            text_or_null(sink->error), "rows", count_or_null(sink->rows)));
+            list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", pack_text(sink->name),
+                            "state", pack_text(sink->state), "since", pack_time(sink->since_ms),
+                            "error", text_or_null(sink->error), "order", text_or_null(sink->order),
+                            "rows", count_or_null(sink->rows)));
     }
     return list;
 }

@@ -126,6 +126,7 @@ static void take_sink(struct status *status, const json_t *object)
     read_text(answered.name, sizeof answered.name, json_object_get(object, "name"));
     read_text(answered.state, sizeof answered.state, json_object_get(object, "state"));
     read_text(answered.error, sizeof answered.error, json_object_get(object, "error"));
+    read_text(answered.order, sizeof answered.order, json_object_get(object, "order"));
     sink = find_sink(status, answered.name, strlen(answered.name));
     if (sink == NULL && status->sink_count < STATUS_SINKS_MAX) {
         sink = &status->sinks[status->sink_count++];
@@ -134,6 +135,7 @@ static void take_sink(struct status *status, const json_t *object)
     }
     if (sink == NULL || strcmp(answered.state, "unknown") == 0)
         return;
+    memcpy(sink->order, answered.order, sizeof sink->order);
     away = strcmp(answered.state, "away") == 0;
     was_away = strcmp(sink->state, "away") == 0;
     if (!was_away && !away && answered.error[0] != '\0')

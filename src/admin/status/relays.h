@@ -8,7 +8,8 @@
  * status, the relays' part. Each relay answers with JSON in ASCII, so that it works in a database
  * of any encoding, as the payload of a notification (relay/status_replies.h writes it):
  * {"table": OID, "version": TEXT, "since": MS, "sent": N, "parked": N, "dead": N, "rate": PER_S,
- *  "unsent_from": ID, "sinks": [{"name": TEXT, "state": TEXT, "since": MS, "error": TEXT}],
+ *  "unsent_from": ID, "sinks": [{"name": TEXT, "state": TEXT, "since": MS, "error": TEXT,
+ *  "order": TEXT}],
  *  "lanes": [[NUMBER, STATE, FOR_MS, CLAIM_FOR_MS]]}
  */
 

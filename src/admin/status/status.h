@@ -28,6 +28,7 @@ struct status_sink {
     char state[16];   /* "up", "away", "unknown" when no relay answers */
     int64_t since_ms; /* of the state; of several relays the longest */
     char error[256];  /* why it is away, or what it does while it is up; "" */
+    char order[96];   /* how the events of a key are sent; "": not known */
     int64_t rows;     /* unsent rows that go there; -1: unknown */
 };
 

@@ -15,8 +15,8 @@
  *
  *   client.c   creating, destroying   options.c  properties
  *   publish.c  send, await            topics.c   which topics exist
- *   verdicts.c error codes            chunks.c   what is sent together
- *   admin.c    inspect                trouble.c  causes of connection errors
+ *   verdicts.c error codes            admin.c    inspect
+ *   trouble.c  causes of connection errors
  *   offline.c  partitions that acknowledge nothing
  */
 
@@ -165,6 +165,14 @@ static void destroy(struct broker *broker)
     free(kafka);
 }
 
+/* Bytes that librdkafka always puts into one record batch: half of the limit, because it adds the
+ * largest possible overhead to each message's size. */
+static int64_t chunk_bytes(const struct kafka *kafka, int64_t batch_bytes_max)
+{
+    return kafka->message_bytes_max < batch_bytes_max ? kafka->message_bytes_max / 2
+                                                      : batch_bytes_max / 2;
+}
+
 static struct broker *create(const struct sink_options *options, struct error *error)
 {
     rd_kafka_conf_t *conf = kafka_conf_new(options, false, error);
@@ -180,9 +188,8 @@ static struct broker *create(const struct sink_options *options, struct error *e
         kafka->base = (struct broker){
             .ops = &kafka_ops, .options = options, .headers = sink_header_rules(options, false)};
         kafka->message_bytes_max = kafka_conf_number(conf, "message.max.bytes");
-        kafka_chunks_init(&kafka->chunks, kafka->message_bytes_max,
-                          kafka_conf_number(conf, "batch.size"),
-                          kafka_conf_number(conf, "batch.num.messages"));
+        chunks_init(&kafka->chunks, chunk_bytes(kafka, kafka_conf_number(conf, "batch.size")),
+                    kafka_conf_number(conf, "batch.num.messages"));
         for (int i = 0; i < OWN_HEADERS; i++)
             kafka->chunks.name_bytes += (int64_t)kafka->base.headers.own[i].len;
         kafka->partitioner =
@@ -198,11 +205,12 @@ static int64_t payload_max(const struct broker *broker)
     return ((const struct kafka *)broker)->message_bytes_max;
 }
 
-static bool keeps_order(const struct broker *broker)
+static enum order_kept keeps_order(const struct broker *broker)
 {
     const struct kafka *kafka = (const struct kafka *)broker;
 
-    return kafka->base.options->keep_order && !kafka->chunks.one_per_key;
+    return kafka->base.options->keep_order && !kafka->chunks.one_per_key ? ORDER_KEPT_IN_PARTITION
+                                                                         : ORDER_NOT_KEPT;
 }
 
 const struct broker_ops kafka_ops = {

@@ -3,6 +3,7 @@
 
 #include "base/bounded_call.h"
 #include "broker/broker.h"
+#include "broker/chunks.h"
 
 #include <librdkafka/rdkafka.h>
 #include <stdatomic.h>
@@ -28,20 +29,6 @@ enum kafka_class {
     KAFKA_MAYBE_STORED,
     KAFKA_FATAL,
     KAFKA_UNKNOWN_ERROR
-};
-
-/* How many messages are sent together, in one record batch. */
-struct kafka_chunks {
-    int64_t bytes_full; /* bytes that librdkafka always puts into one record batch */
-    int64_t name_bytes; /* names of the relay's own headers */
-    int messages_max;   /* messages that librdkafka puts into one record batch */
-    int64_t bytes_max;  /* current limit of a chunk; below bytes_full after a refusal for size */
-    int64_t full_ms;    /* when bytes_max returns to bytes_full */
-    bool one_per_key;   /* a message waits until the one before it of its key is acknowledged */
-    int64_t one_per_key_until_ms; /* one_per_key is cleared by an acknowledgement after this time */
-    int64_t bytes;                /* size of the current chunk */
-    int count;                    /* messages in the current chunk */
-    int too_large; /* messages of the current chunk that were refused for their size */
 };
 
 /* What is known of a partition; all zero: nothing yet (offline.c). */
@@ -101,7 +88,7 @@ struct kafka {
     bool all_down;      /* librdkafka has reported all brokers down since the last answer */
     char trouble[256];  /* librdkafka's last connection error; "" for none */
     int64_t message_bytes_max;
-    struct kafka_chunks chunks;
+    struct chunks chunks;
     int64_t refresh_ms; /* how often the metadata of an existing topic is requested; -1: never */
     /* The fields from here to suspect_count describe the current batch, from send() to the end of
      * await(). */
@@ -175,18 +162,6 @@ enum kafka_class kafka_class_of(int code);
 /* Whether the code means that the topic does not exist. The relay never chooses a partition, so an
  * unknown partition means that its topic was deleted. */
 bool kafka_is_unknown(int code);
-
-/* chunks.c */
-/* The limits are librdkafka's message.max.bytes, batch.size and batch.num.messages. */
-void kafka_chunks_init(struct kafka_chunks *chunks, int64_t message_bytes_max,
-                       int64_t batch_bytes_max, int64_t messages_max);
-void kafka_chunks_send_one_per_key(struct kafka_chunks *chunks);
-
-void kafka_chunk_begin(struct kafka_chunks *chunks);
-/* Adds the message to the chunk. False: it does not fit, and the chunk ends before it. */
-bool kafka_chunk_takes(struct kafka_chunks *chunks, const struct message *message);
-/* Call when all delivery reports of the chunk have arrived. Reacts to refusals for size. */
-void kafka_chunk_end(struct kafka_chunks *chunks);
 
 /* trouble.c: the last connection error. */
 int kafka_on_certificate(rd_kafka_t *client, const char *name, int32_t id, int *x509_error,

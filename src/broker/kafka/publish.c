@@ -136,7 +136,7 @@ static void wait_for_topic(struct kafka *kafka, struct message *message, rd_kafk
 static void suspect(struct kafka *kafka, struct message *message, enum kafka_class class,
                     const char *text)
 {
-    kafka_chunks_send_one_per_key(&kafka->chunks);
+    chunks_send_one_per_key(&kafka->chunks);
     if (kafka->in_chunks)
         return;
     if (kafka->alone != message)
@@ -345,30 +345,18 @@ static void send_chunk(struct kafka *kafka, int sink)
 {
     const struct batch *batch = kafka->batch;
 
-    kafka_chunk_begin(&kafka->chunks);
+    chunk_begin(&kafka->chunks);
     begin_sending(kafka);
     for (; kafka->next < batch->count; kafka->next++) {
         struct message *message = &batch->messages[kafka->next];
 
         if (!order_is_due(batch, message, sink))
             continue;
-        if (kafka->in_chunks && !kafka_chunk_takes(&kafka->chunks, message))
+        if (kafka->in_chunks && !chunk_takes(&kafka->chunks, message))
             return;
         if (!send_message(kafka, message))
             return;
     }
-}
-
-static bool shares_wave(const struct batch *batch, int sink)
-{
-    for (int i = 0; i < batch->count; i++) {
-        const struct message *message = &batch->messages[i];
-
-        if (message->before >= 0 && order_is_in_wave(batch, message, sink) &&
-            batch->messages[message->before].wave == message->wave)
-            return true;
-    }
-    return false;
 }
 
 void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
@@ -388,7 +376,7 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
     kafka->silent_count = 0;
     kafka->is_late = false;
     kafka->trials = 0;
-    kafka->in_chunks = shares_wave(batch, sink);
+    kafka->in_chunks = order_shares_wave(batch, sink);
     kafka->next = batch->count;
     kafka->send_deadline_ms = deadline_ms;
     pending = check_messages(kafka, sink);
@@ -558,13 +546,13 @@ static void try_suspects(struct kafka *kafka, int64_t deadline_ms)
 static void send_chunks(struct kafka *kafka, int sink, int64_t deadline_ms)
 {
     poll_reports(kafka, deadline_ms);
-    kafka_chunk_end(&kafka->chunks);
+    chunk_end(&kafka->chunks);
     while (kafka->next < kafka->batch->count && may_go_on(kafka, deadline_ms)) {
         for (int i = 0; i < kafka->next; i++)
             kafka->batch->messages[i].handed = false;
         send_chunk(kafka, sink);
         poll_reports(kafka, deadline_ms);
-        kafka_chunk_end(&kafka->chunks);
+        chunk_end(&kafka->chunks);
     }
 }
 
@@ -640,9 +628,8 @@ int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t de
     }
     kafka_trials_settle(kafka);
     end_sending(kafka);
-    if (!kafka->in_chunks && kafka->acked > 0 &&
-        clock_left_ms(kafka->chunks.one_per_key_until_ms) == 0)
-        kafka->chunks.one_per_key = false;
+    if (!kafka->in_chunks && kafka->acked > 0)
+        chunks_note_acknowledged(&kafka->chunks);
     kafka->batch = NULL;
     kafka->trouble[0] = '\0';
     kafka->all_down = false;

@@ -66,6 +66,16 @@ static struct nats_answer read_error(const json_t *reply)
     return answer;
 }
 
+/* The last message of an atomic batch is acknowledged with the batch's id and size. */
+static void read_batch(const json_t *reply, struct nats_answer *answer)
+{
+    const char *id = json_string_value(json_object_get(reply, "batch"));
+
+    if (id != NULL)
+        (void)snprintf(answer->batch_id, sizeof answer->batch_id, "%s", id);
+    answer->batch_count = json_integer_value(json_object_get(reply, "count"));
+}
+
 /* A positive acknowledgement can also come from another stream, or from the server's own API. A
  * duplicate without a sequence number does not prove that the message is stored (duplicates.c): a
  * server records an id before it stores the message, and a stream with interest retention does not
@@ -81,6 +91,7 @@ static struct nats_answer read_stored(const json_t *reply, const char *stream)
         return no_acknowledgement("it does not name a stream");
     if (strcmp(name, stream) == 0 && (answer.sequence > 0 || duplicate)) {
         answer.state = duplicate ? NATS_DUPLICATE : NATS_STORED;
+        read_batch(reply, &answer);
         return answer;
     }
     answer.state = NATS_STORED_ELSEWHERE;

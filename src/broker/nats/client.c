@@ -32,6 +32,8 @@
 #include <string.h>
 
 #define END_TIMEOUT_MS 1000
+#define CHUNK_BYTES_MAX (1024 * 1024)           /* the server keeps atomic batches in memory */
+#define CHUNK_MESSAGES_MAX 1000                 /* the server's default limit of an atomic batch */
 #define MESSAGE_BYTES_MAX_DEFAULT (1024 * 1024) /* the server's default, used before connecting */
 
 static int check_options(const struct sink_options *options, char *warning, size_t warning_size,
@@ -73,6 +75,7 @@ static struct broker *create(const struct sink_options *options, struct error *e
         .ops = &nats_ops, .options = options, .headers = sink_header_rules(options, true)};
     nats->message_bytes_max = MESSAGE_BYTES_MAX_DEFAULT;
     nats->headers_in_one_call = nats_one_call_works();
+    chunks_init(&nats->chunks, CHUNK_BYTES_MAX, CHUNK_MESSAGES_MAX);
     nats->io = calloc(1, sizeof *nats->io);
     nats->scratch = malloc(NATS_HEADER_BYTES_MAX);
     if (nats->io != NULL && nats->scratch != NULL)
@@ -118,6 +121,14 @@ static int inspect(struct broker *broker, const char *destination, struct findin
         nats->stream_found = true;
     json_decref(info);
     return status;
+}
+
+/* All messages of the sink go to one stream, so a batch may have several subjects. */
+static enum order_kept keeps_order(const struct broker *broker)
+{
+    const struct nats *nats = (const struct nats *)broker;
+
+    return nats->takes_batches && !nats->chunks.one_per_key ? ORDER_KEPT_IN_SINK : ORDER_NOT_KEPT;
 }
 
 static int64_t payload_max(const struct broker *broker)
@@ -177,6 +188,7 @@ const struct broker_ops nats_ops = {
     .send = nats_send,
     .await = nats_await,
     .explain = nats_explain,
+    .keeps_order = keeps_order,
     .payload_max = payload_max,
     .inspect = inspect,
     .make = nats_make,

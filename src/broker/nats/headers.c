@@ -15,6 +15,7 @@
 
 #include "broker/nats/nats.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TEXT(literal) ((struct text){literal, sizeof(literal) - 1})
@@ -26,8 +27,20 @@ void nats_own_headers(const struct broker *broker, const struct message *message
 
     sink_own_headers(&broker->headers, message, own);
     own[OWN_HEADERS] = (struct header){TEXT("Nats-Msg-Id"), id};
-    own[OWN_HEADERS + 1] =
+    for (int i = OWN_HEADERS + 1; i < NATS_OWN_HEADERS - 1; i++)
+        own[i] = (struct header){.value = {NULL, 0}};
+    own[NATS_OWN_HEADERS - 1] =
         (struct header){TEXT("Nats-Expected-Stream"), text_of(broker->options->stream)};
+}
+
+void nats_batch_headers(struct header own[NATS_OWN_HEADERS], const char *id, int number,
+                        bool is_last, char digits[12])
+{
+    (void)snprintf(digits, 12, "%d", number);
+    own[OWN_HEADERS + 1] = (struct header){TEXT("Nats-Batch-Id"), text_of(id)};
+    own[OWN_HEADERS + 2] = (struct header){TEXT("Nats-Batch-Sequence"), text_of(digits)};
+    if (is_last)
+        own[OWN_HEADERS + 3] = (struct header){TEXT("Nats-Batch-Commit"), TEXT("1")};
 }
 
 static char *append(char *at, struct text text)

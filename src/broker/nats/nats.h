@@ -3,6 +3,7 @@
 
 #include "base/bounded_call.h"
 #include "broker/broker.h"
+#include "broker/chunks.h"
 #include "route/rules.h"
 
 #include <jansson.h>
@@ -17,7 +18,7 @@
 #define NATS_INBOX_PREFIX "_INBOX" /* the default of all NATS clients */
 #define NATS_RANDOM_BYTES 4096
 
-#define NATS_OWN_HEADERS (OWN_HEADERS + 2)
+#define NATS_OWN_HEADERS (OWN_HEADERS + 5)
 #define NATS_TOKEN_BYTES 11 /* 66 random bits; no terminator */
 #define NATS_INBOX_BYTES (NATS_INBOX_PREFIX_BYTES_MAX + 24)
 #define NATS_REPLY_BYTES (NATS_INBOX_BYTES + 34)
@@ -33,6 +34,7 @@ struct nats_io {
 
 enum nats_state {
     NATS_NOT_EXPECTED,
+    NATS_IN_CHUNK, /* the answer to the last message of the chunk is for this one too */
     NATS_EXPECTED,
     NATS_STORED,           /* stored by the configured stream, with a sequence number of its own */
     NATS_DUPLICATE,        /* the stream knows this event_id; `sequence` may be 0 */
@@ -46,6 +48,8 @@ struct nats_answer {
     natsStatus status; /* of a refusal; NATS_ERR when a server has answered */
     int code;          /* the server's error code; 0: none */
     uint64_t sequence;
+    char batch_id[NATS_TOKEN_BYTES + 2]; /* of an acknowledged atomic batch, cut; "": of none */
+    int64_t batch_count;                 /* how many messages of it were stored */
     char text[NATS_TEXT_BYTES];
 };
 
@@ -115,7 +119,14 @@ struct nats {
     int expected;           /* messages published and not yet answered */
     int unresolved;         /* messages that stay pending although no answer is awaited */
     uint64_t first_request; /* the request number of the batch's first message */
-    char *scratch;          /* buffer for the terminated strings of one message */
+    bool takes_batches;     /* the stream takes atomic batches, as read last */
+    struct chunks chunks;
+    bool in_chunks; /* the messages of a key are sent together, in atomic batches */
+    int next;       /* the first message that was not sent yet, of those that are sent in chunks */
+    int chunk_last; /* the last message of the chunk in flight; -1: there is none */
+    int chunk_count;
+    char chunk_id[NATS_TOKEN_BYTES + 1];
+    char *scratch; /* buffer for the terminated strings of one message */
 
     bool headers_in_one_call; /* all headers are set in one call of the library */
 };
@@ -162,10 +173,15 @@ void nats_discard(struct nats *nats, natsMsg *message);
 void nats_free_discarded(struct nats *nats);
 
 /* headers.c */
-/* The relay's own headers, followed by two for the server: the id by which it drops repeats, and
- * the stream that must answer. A NULL value means that the header is not sent. */
+/* The relay's own headers, followed by those for the server: the id by which it drops repeats, the
+ * place in an atomic batch, and the stream that must answer. A NULL value means that the header is
+ * not sent. */
 void nats_own_headers(const struct broker *broker, const struct message *message,
                       struct header own[NATS_OWN_HEADERS]);
+/* Sets the place in an atomic batch. `digits` holds `number` as text. */
+void nats_batch_headers(struct header own[NATS_OWN_HEADERS], const char *id, int number,
+                        bool is_last, char digits[12]);
+#define NATS_BATCH_HEADER_BYTES 96 /* the most that these add to a message */
 
 /* Sets the headers one by one. `strings` must have room for all of them, each terminated. */
 natsStatus nats_set_headers(natsMsg *built, const struct message *message,
@@ -254,6 +270,10 @@ int nats_call_api(struct nats *nats, const char *what, const char *request, json
 const json_t *nats_setting(const json_t *info, const char *name);
 const char *nats_setting_text(const json_t *info, const char *name);
 int64_t nats_duplicate_window_ms(const json_t *info);
+/* As key_order of struct broker: one of these two, or why there are no batches. */
+extern const char nats_in_batches[];
+extern const char nats_not_atomic[];
+const char *nats_key_order(const struct nats *nats, const json_t *info);
 /* Whether the stream acknowledges messages and stores none. */
 bool nats_keeps_nothing(const json_t *info);
 #define NATS_KEEPS_NOTHING                                                                         \

@@ -281,6 +281,18 @@ static void report_account(struct nats *nats, struct findings *findings)
     json_decref(account);
 }
 
+static void report_order(const struct nats *nats, const json_t *info, struct findings *findings)
+{
+    const char *key_order = nats_key_order(nats, info);
+    struct finding *finding;
+
+    if (key_order == NULL)
+        return;
+    finding = add(nats, findings, FINDING_OK, "the events of a key are sent %s", key_order);
+    if (key_order == nats_not_atomic)
+        set_fix(nats, finding, "--allow-batch");
+}
+
 void nats_report(struct nats *nats, const json_t *info, const char *destination,
                  struct findings *findings)
 {
@@ -291,6 +303,7 @@ void nats_report(struct nats *nats, const json_t *info, const char *destination,
     }
     report_refusals(nats, info, findings);
     report_losses(nats, info, findings);
+    report_order(nats, info, findings);
     report_account(nats, findings);
     /* For information only: a sink that asks for TLS is refused long before (nats_check_tls). */
     if (nats_tls_is_safe())

@@ -21,6 +21,7 @@
 
 #define HEADER_LINE_BYTES 4 /* ": " and CRLF */
 #define MAX_PAYLOAD_VALID_MS 10000
+#define ATOMIC_DISABLED 10174 /* the library does not define it */
 
 static size_t header_bytes_of(const struct message *message,
                               const struct header own[NATS_OWN_HEADERS])
@@ -135,9 +136,10 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
 }
 
 /* The library copies the message and keeps no pointer into the batch. It refuses a message when
- * that message is invalid or the connection is lost. */
+ * that message is invalid or the connection is lost. `is_answered`: the server is asked to answer.
+ */
 static void hand_over(struct nats *nats, struct batch *batch, int index,
-                      const struct header own[NATS_OWN_HEADERS], bool can_send)
+                      const struct header own[NATS_OWN_HEADERS], bool is_answered, bool can_send)
 {
     struct message *message = &batch->messages[index];
     natsStatus status = NATS_CONNECTION_CLOSED;
@@ -146,10 +148,13 @@ static void hand_over(struct nats *nats, struct batch *batch, int index,
     natsMsg *built = NULL;
 
     if (can_send) {
-        nats_new_token(nats, nats->pending[index].token);
-        nats_reply_subject(nats, nats->first_request + (uint64_t)index, nats->pending[index].token,
-                           reply);
-        built = nats_build(message, own, reply, nats->headers_in_one_call, nats->scratch);
+        if (is_answered) {
+            nats_new_token(nats, nats->pending[index].token);
+            nats_reply_subject(nats, nats->first_request + (uint64_t)index,
+                               nats->pending[index].token, reply);
+        }
+        built = nats_build(message, own, is_answered ? reply : NULL, nats->headers_in_one_call,
+                           nats->scratch);
         status =
             built != NULL ? natsConnection_PublishMsg(nats->connection, built) : NATS_NO_MEMORY;
     }
@@ -162,21 +167,108 @@ static void hand_over(struct nats *nats, struct batch *batch, int index,
             nats_drop_headers(built, own);
         nats_discard(nats, built);
     }
-    if (status == NATS_OK) {
+    if (status == NATS_OK && is_answered) {
         nats->pending[index].state = NATS_EXPECTED;
         nats->expected++;
-        return;
     }
+    if (status == NATS_OK)
+        return;
     refusal = nats_refusal(status);
     nats_judge(batch, message, &refusal, nats->base.options->stream);
     nats->unresolved += message->verdict == VERDICT_PENDING;
 }
 
+static bool can_send(const struct nats *nats, int64_t deadline_ms)
+{
+    return !nats_lost(nats) && clock_left_ms(deadline_ms) > 0;
+}
+
+static void send_each(struct nats *nats, struct batch *batch, int sink, int64_t deadline_ms)
+{
+    bool sends = can_send(nats, deadline_ms);
+    struct text good = {NULL, 0};
+
+    for (int i = 0; i < nats->count; i++) {
+        struct message *message = &batch->messages[i];
+        struct header own[NATS_OWN_HEADERS];
+
+        if (!order_is_due(batch, message, sink))
+            continue;
+        nats_own_headers(&nats->base, message, own);
+        if (!check_message(nats, batch, message, own, &good))
+            continue;
+        hand_over(nats, batch, i, own, true, sends);
+        sends = sends && nats_flush_if_large(nats, deadline_ms);
+    }
+}
+
+/* Whether a message that may be sent may also be part of an atomic batch, whose headers make it
+ * larger. */
+static bool fits_into_batch(const struct nats *nats, const struct message *message,
+                            const struct header own[NATS_OWN_HEADERS])
+{
+    size_t header_bytes = header_bytes_of(message, own) + NATS_BATCH_HEADER_BYTES;
+    int64_t bytes = (int64_t)(header_bytes + message->payload.len);
+
+    return header_bytes <= NATS_HEADER_BYTES_MAX && bytes <= nats->message_bytes_max &&
+           (nats->stream_bytes_max <= 0 || bytes <= nats->stream_bytes_max);
+}
+
+/* Finds the messages of the next chunk. */
+static void gather_chunk(struct nats *nats, struct batch *batch, int sink)
+{
+    struct text good = {NULL, 0};
+    bool is_alone = false;
+
+    chunk_begin(&nats->chunks);
+    nats->chunk_last = -1;
+    for (; nats->next < nats->count && !is_alone; nats->next++) {
+        struct message *message = &batch->messages[nats->next];
+        struct header own[NATS_OWN_HEADERS];
+
+        if (!order_is_due(batch, message, sink))
+            continue;
+        nats_own_headers(&nats->base, message, own);
+        if (!check_message(nats, batch, message, own, &good))
+            continue;
+        is_alone = !fits_into_batch(nats, message, own);
+        if ((is_alone && nats->chunks.count > 0) || !chunk_takes(&nats->chunks, message))
+            break;
+        message->handed = true;
+        nats->pending[nats->next].state = NATS_IN_CHUNK;
+        nats->chunk_last = nats->next;
+    }
+    nats->chunk_count = nats->chunks.count;
+}
+
+/* A chunk of one message is sent without a batch. */
+static void send_chunk(struct nats *nats, struct batch *batch, int sink, int64_t deadline_ms)
+{
+    bool sends = can_send(nats, deadline_ms);
+    int first = nats->next;
+    int number = 0;
+
+    gather_chunk(nats, batch, sink);
+    nats_new_token(nats, nats->chunk_id);
+    for (int i = first; i <= nats->chunk_last; i++) {
+        struct message *message = &batch->messages[i];
+        struct header own[NATS_OWN_HEADERS];
+        bool is_last = i == nats->chunk_last;
+        char digits[12];
+
+        if (nats->pending[i].state != NATS_IN_CHUNK)
+            continue;
+        nats_own_headers(&nats->base, message, own);
+        if (nats->chunk_count > 1)
+            nats_batch_headers(own, nats->chunk_id, ++number, is_last, digits);
+        hand_over(nats, batch, i, own, is_last, sends);
+        sends = sends && nats_flush_if_large(nats, deadline_ms);
+    }
+}
+
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
     struct nats *nats = (struct nats *)broker;
-    bool can_send = !nats_lost(nats) && clock_left_ms(deadline_ms) > 0;
-    struct text good = {NULL, 0};
 
     nats->unresolved = 0;
     nats->expected = 0;
@@ -189,19 +281,15 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
     nats->first_request = nats->next_request;
     nats->highest_before_send = nats->highest_sequence;
     nats->next_request += (uint64_t)nats->count;
-    for (int i = 0; i < nats->count; i++) {
-        struct message *message = &batch->messages[i];
-        struct header own[NATS_OWN_HEADERS];
-
+    for (int i = 0; i < nats->count; i++)
         nats->pending[i] = (struct nats_pending){.state = NATS_NOT_EXPECTED};
-        if (!order_is_due(batch, message, sink))
-            continue;
-        nats_own_headers(&nats->base, message, own);
-        if (!check_message(nats, batch, message, own, &good))
-            continue;
-        hand_over(nats, batch, i, own, can_send);
-        can_send = can_send && nats_flush_if_large(nats, deadline_ms);
-    }
+    nats->next = 0;
+    nats->chunk_last = -1;
+    nats->in_chunks = nats->takes_batches && order_shares_wave(batch, sink);
+    if (nats->in_chunks)
+        send_chunk(nats, batch, sink, deadline_ms);
+    else
+        send_each(nats, batch, sink, deadline_ms);
     nats_write_some(nats, deadline_ms);
 }
 
@@ -276,6 +364,53 @@ void nats_explain(struct broker *broker, struct batch *batch, int sink, int64_t 
     }
 }
 
+/* Nothing of the batch is stored, as far as the server says. It does not say which message is to
+ * blame, so for some seconds each message of a key is sent alone and gets an answer of its own. */
+static void refuse_chunk(struct nats *nats, const struct nats_answer *answer)
+{
+    static struct log_limit limit = {.lines = "refused atomic batches"};
+
+    chunks_send_one_per_key(&nats->chunks);
+    if (answer->code == ATOMIC_DISABLED || answer->state == NATS_STORED) {
+        nats->takes_batches = false;
+        nats->subjects_are_stale = true;
+    }
+    log_limit_line(
+        &limit, LOG_INFO, clock_now_ms(),
+        "sink %s, stream \"%s\": an atomic batch of %d messages was not stored (%s, %d): "
+        "for some seconds the messages of a key are sent one by one",
+        nats->base.options->name, nats->base.options->stream, nats->chunk_count,
+        answer->state == NATS_REFUSED ? answer->text : "no answer to the batch", answer->code);
+}
+
+/* The server stores a batch entirely, under consecutive numbers, or not at all. Only the
+ * acknowledgement of exactly this batch counts. */
+static void take_chunk(struct nats *nats, struct batch *batch, const struct nats_answer *answer)
+{
+    uint64_t sequence = answer->sequence - (uint64_t)nats->chunk_count;
+
+    nats->pending[nats->chunk_last].state = NATS_IN_CHUNK;
+    if (answer->state != NATS_STORED || strcmp(answer->batch_id, nats->chunk_id) != 0 ||
+        answer->batch_count != nats->chunk_count ||
+        answer->sequence < (uint64_t)nats->chunk_count) {
+        refuse_chunk(nats, answer);
+        return;
+    }
+    if (sequence < nats->highest_sequence) {
+        nats->unresolved += nats->chunk_count;
+        warn_of_repeated_sequence(nats, answer->sequence);
+        return;
+    }
+    for (int i = 0; i <= nats->chunk_last; i++) {
+        if (nats->pending[i].state != NATS_IN_CHUNK)
+            continue;
+        nats->pending[i].state = NATS_STORED;
+        nats->pending[i].sequence = ++sequence;
+        nats_judge(batch, &batch->messages[i], answer, nats->base.options->stream);
+    }
+    nats->highest_sequence = answer->sequence;
+}
+
 /* An answer to a message that expects none (any more) is ignored. If an expected answer has a
  * sequence number that another message was acknowledged with, the message stays pending and the
  * connection is replaced. */
@@ -287,6 +422,10 @@ static void take_answer(struct nats *nats, struct batch *batch, const struct nat
     if (expected->state != NATS_EXPECTED)
         return;
     nats->expected--;
+    if ((int)index == nats->chunk_last && nats->chunk_count > 1) {
+        take_chunk(nats, batch, answer);
+        return;
+    }
     if (answer->state == NATS_STORED && is_number_taken(nats, answer->sequence)) {
         expected->state = NATS_NOT_EXPECTED;
         nats->unresolved++;
@@ -377,6 +516,28 @@ static bool await_answers(struct nats *nats, struct batch *batch, int64_t deadli
     return take_no_responders(nats, batch, deadline_ms);
 }
 
+/* Messages that are not sent stay pending for another batch. */
+static bool may_send_chunk(const struct nats *nats, int64_t deadline_ms)
+{
+    return nats->in_chunks && nats->next < nats->count && nats->chunk_last >= 0 &&
+           nats->pending[nats->chunk_last].state == NATS_STORED && can_send(nats, deadline_ms);
+}
+
+/* Returns whether the stream has a leader, as far as is known. */
+static bool finish_sending(struct nats *nats, struct batch *batch, int sink, int64_t deadline_ms)
+{
+    bool has_leader;
+
+    for (;;) {
+        if (nats->expected > 0)
+            nats_flush(nats, deadline_ms);
+        has_leader = await_answers(nats, batch, deadline_ms);
+        if (!may_send_chunk(nats, deadline_ms))
+            return has_leader;
+        send_chunk(nats, batch, sink, deadline_ms);
+    }
+}
+
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error)
 {
@@ -386,12 +547,16 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
     bool lost;
     char text[96];
 
-    (void)sink;
-    if (nats->expected > 0)
-        nats_flush(nats, deadline_ms);
-    has_leader = await_answers(nats, batch, deadline_ms);
+    has_leader = finish_sending(nats, batch, sink, deadline_ms);
     unanswered = nats->expected + nats->unresolved;
+    if (nats->in_chunks && nats->expected > 0)
+        unanswered += nats->chunk_count - 1;
     unanswered += nats_compare_duplicates(nats, batch, deadline_ms);
+    /* What is sent again may be stored already, and a batch with a duplicate is refused. */
+    if (nats->in_chunks && unanswered > 0)
+        chunks_send_one_per_key(&nats->chunks);
+    else if (!nats->in_chunks && nats->highest_sequence > nats->highest_before_send)
+        chunks_note_acknowledged(&nats->chunks);
     nats->count = 0;
     nats_free_discarded(nats);
     lost = nats_lost(nats);

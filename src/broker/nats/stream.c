@@ -23,6 +23,9 @@
 #define API_TIMEOUT_MS 1000
 #define SUBJECTS_VALID_MS 1000
 
+const char nats_in_batches[] = "in atomic batches";
+const char nats_not_atomic[] = "one by one (the stream does not have allow_atomic)";
+
 static int fail(struct nats *nats, struct error *error, enum error_kind kind, const char *why)
 {
     char text[TEXT_BYTES_MAX];
@@ -199,10 +202,11 @@ static char *stream_config(struct nats *nats, const char *const *subjects, int c
 
     for (int i = 0; i < count; i++)
         (void)json_array_append_new(list, json_string(subjects[i]));
-    config = json_pack("{s:s, s:o, s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "name",
-                       nats->base.options->stream, "subjects", list, "storage", "file", "retention",
-                       "limits", "num_replicas", 1, "max_consumers", -1, "max_msgs", -1,
-                       "max_bytes", -1, "max_msg_size", -1);
+    config =
+        json_pack("{s:s, s:o, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:b}", "name",
+                  nats->base.options->stream, "subjects", list, "storage", "file", "retention",
+                  "limits", "num_replicas", 1, "max_consumers", -1, "max_msgs", -1, "max_bytes", -1,
+                  "max_msg_size", -1, "allow_atomic", nats->base.options->atomic_batches);
     text = config != NULL ? json_dumps(config, JSON_COMPACT) : NULL;
     json_decref(config);
     return text;
@@ -292,6 +296,28 @@ static int add(struct nats *nats, const char *destination, struct error *error)
 int64_t nats_duplicate_window_ms(const json_t *info)
 {
     return json_integer_value(nats_setting(info, "duplicate_window")) / NS_PER_MS;
+}
+
+/* The version of the server that leads the stream; 0: it does not say, as before 2.11. */
+static long version_of(const json_t *info)
+{
+    const char *text = text_in(nats_setting(info, "metadata"), "_nats.ver");
+    int major = 0, minor = 0, patch = 0;
+
+    (void)sscanf(text, "%3d.%3d.%3d", &major, &minor, &patch);
+    return major * 1000000L + minor * 1000L + patch;
+}
+
+/* The first servers with atomic batches, before 2.12.1, could lose one at a change of leader. */
+const char *nats_key_order(const struct nats *nats, const json_t *info)
+{
+    if (!nats->base.options->keep_order)
+        return NULL;
+    if (!nats->base.options->atomic_batches)
+        return "one by one (atomic_batches = false)";
+    if (version_of(info) < 2012001)
+        return "one by one (nats-server is older than 2.12.1)";
+    return json_is_true(nats_setting(info, "allow_atomic")) ? nats_in_batches : nats_not_atomic;
 }
 
 bool nats_keeps_nothing(const json_t *info)
@@ -395,6 +421,8 @@ int nats_check_stream(struct nats *nats, struct error *error)
     if (nats->base.keeps_nothing)
         warn_of_loss(nats);
     nats->base.recognise_ms = nats_duplicate_window_ms(info);
+    nats->base.key_order = nats_key_order(nats, info);
+    nats->takes_batches = nats->base.key_order == nats_in_batches;
     nats->unnumbered_is_pending = strcmp(nats_setting_text(info, "retention"), "interest") != 0 ||
                                   json_integer_value(nats_setting(info, "num_replicas")) > 1;
     json_decref(info);

@@ -128,6 +128,7 @@ void nats_judge(struct batch *batch, struct message *message, const struct nats_
         judge_refusal(batch, message, answer, stream);
         break;
     case NATS_NOT_EXPECTED:
+    case NATS_IN_CHUNK:
     case NATS_EXPECTED:
     case NATS_DUPLICATE:
         break;

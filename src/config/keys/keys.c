@@ -152,6 +152,10 @@ const struct key keys[] = {
     {SECTION_SINK, "create", KEY_BOOLEAN, IN_SINK(create), "false", 0, 0, NULL,
      KEY_KAFKA | KEY_NATS,
      "`init` and `run` create missing topics, or the stream with the subjects in allow."},
+    {SECTION_SINK, "atomic_batches", KEY_BOOLEAN, IN_SINK(atomic_batches), "true", 0, 0, NULL,
+     KEY_NATS,
+     "The events of a key travel together in atomic batches if the stream has allow_atomic "
+     "(nats-server 2.12.1 or later); otherwise one by one. `create` sets allow_atomic."},
     {SECTION_SINK, "allow_plaintext", KEY_BOOLEAN, IN_SINK(allow_plaintext), "false", 0, 0, NULL,
      KEY_KAFKA | KEY_NATS,
      "Passwords and tokens may cross a network without TLS, where others can read them. Otherwise "

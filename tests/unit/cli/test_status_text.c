@@ -11,8 +11,8 @@ static struct status_sink sinks[] = {
     {"events", "away", NOW_MS - 30000,
      "[sink.events] kafka at 127.0.0.1:9092: Local: Broker transport failure (127.0.0.1:9092/"
      "bootstrap: Connect to ipv4#127.0.0.1:9092 failed: Connection refused)",
-     2000},
-    {"bus", "up", NOW_MS - 86400000, "", 0},
+     "in atomic batches", 2000},
+    {"bus", "up", NOW_MS - 86400000, "", "one by one (why)", 0},
 };
 static struct status_relay relays[] = {
     {"relay-1:10", true, "1.2.3", NOW_MS - 3723000, 1234567, 30, 3, 40.4, 2},
@@ -92,7 +92,7 @@ TEST(all_that_matters_fits_80_by_24)
               "events: away since 14:12:50Z, 2,000 rows wait\n"
               "  Local: Broker transport failure (127.0.0.1:9092/bootstrap: Connect to\n"
               "  ipv4#127.0.0.1:9092 failed: Connection refused)\n"
-              "bus: up since 2026-09-20T14:13:20Z\n"
+              "bus: up since 2026-09-20T14:13:20Z; the events of a key leave one by one (why)\n"
               "relays   2 with 4 lanes\n"
               "  relay-1:10  2 lanes, up 1 h 02 min, 1,234,567 sent, 40/s, version 1.2.3\n"
               "  relay-2:10  2 lanes, does not answer\n"

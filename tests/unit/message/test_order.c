@@ -6,7 +6,6 @@
 
 FIXTURE(open_batch, close_batch)
 
-#define NONE_KEPT 0
 #define SINK 0
 #define OTHER_SINK 1
 
@@ -22,9 +21,12 @@ static struct message *add(int sink, const char *key)
     return message;
 }
 
-static void link_all(uint64_t kept)
+/* The other sink keeps no order. */
+static void link_all(enum order_kept kept)
 {
-    assert_int_equal(order_link(&batch, kept), 0);
+    assert_int_equal(
+        order_link(&batch, (const enum order_kept[]){[SINK] = kept, [OTHER_SINK] = ORDER_NOT_KEPT}),
+        0);
 }
 
 static void assert_links(const int *before, const int *waves)
@@ -41,7 +43,7 @@ TEST(a_message_follows_the_last_one_of_its_key)
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         add(SINK, keys[i]);
-    link_all(NONE_KEPT);
+    link_all(ORDER_NOT_KEPT);
     assert_links((const int[]){-1, -1, 0, 2, -1, 1}, (const int[]){0, 0, 1, 2, 0, 1});
     assert_int_equal(batch.last_wave, 2);
 }
@@ -51,7 +53,7 @@ TEST(an_empty_key_is_a_key)
     add(SINK, "");
     add(SINK, NULL);
     add(SINK, "");
-    link_all(NONE_KEPT);
+    link_all(ORDER_NOT_KEPT);
     assert_links((const int[]){-1, -1, 0}, (const int[]){0, 0, 1});
 }
 
@@ -60,7 +62,7 @@ TEST(keys_are_compared_by_all_their_bytes)
     add(SINK, NULL)->key = (struct text){"a\0x", 3};
     add(SINK, NULL)->key = (struct text){"a\0y", 3};
     add(SINK, NULL)->key = (struct text){"a\0x", 3};
-    link_all(NONE_KEPT);
+    link_all(ORDER_NOT_KEPT);
     assert_links((const int[]){-1, -1, 0}, (const int[]){0, 0, 1});
 }
 
@@ -69,7 +71,7 @@ TEST(each_sink_has_an_order_of_its_own)
     add(SINK, "a");
     add(OTHER_SINK, "a");
     add(SINK, "a");
-    link_all(NONE_KEPT);
+    link_all(ORDER_NOT_KEPT);
     assert_links((const int[]){-1, -1, 0}, (const int[]){0, 0, 1});
 }
 
@@ -81,7 +83,7 @@ TEST(a_row_without_a_route_stands_in_the_order_of_every_sink)
     add(SINK, "a");
     add(OTHER_SINK, "a");
     add(OTHER_SINK, "a");
-    link_all(NONE_KEPT);
+    link_all(ORDER_NOT_KEPT);
     assert_links((const int[]){-1, 0, 1, 1, 3}, (const int[]){0, 1, 2, 2, 3});
 }
 
@@ -91,7 +93,7 @@ TEST(where_the_client_keeps_the_order_a_key_shares_a_wave)
     add(OTHER_SINK, "a");
     add(SINK, "a");
     add(OTHER_SINK, "a");
-    link_all(UINT64_C(1) << SINK);
+    link_all(ORDER_KEPT_IN_PARTITION);
     assert_links((const int[]){-1, -1, 0, 1}, (const int[]){0, 0, 0, 1});
 }
 
@@ -103,8 +105,20 @@ TEST(a_key_that_changes_its_destination_waits_for_the_next_wave)
     add(SINK, "a")->route_key = text_of("another");
     add(SINK, "a")->route_key = text_of(NULL);
     add(SINK, "a")->route_key = text_of(NULL);
-    link_all(UINT64_C(1) << SINK);
+    link_all(ORDER_KEPT_IN_PARTITION);
     assert_links((const int[]){-1, 0, 1, 2, 3, 4}, (const int[]){0, 1, 2, 3, 4, 5});
+}
+
+TEST(where_the_client_keeps_the_order_of_all_destinations_a_key_may_change_them)
+{
+    add(SINK, "a");
+    add(SINK, "a")->destination = text_of("another");
+    assert_false(order_shares_wave(&batch, SINK));
+    add(SINK, "a")->route_key = text_of(NULL);
+    link_all(ORDER_KEPT_IN_SINK);
+    assert_links((const int[]){-1, 0, 1}, (const int[]){0, 0, 0});
+    assert_true(order_shares_wave(&batch, SINK));
+    assert_false(order_shares_wave(&batch, OTHER_SINK));
 }
 
 TEST(many_keys_find_their_own)
@@ -117,7 +131,7 @@ TEST(many_keys_find_their_own)
         (void)snprintf(key, sizeof key, "%d", i % KEYS);
         add(SINK, NULL)->key = batch_copy(&batch, key, strlen(key));
     }
-    link_all(NONE_KEPT);
+    link_all(ORDER_NOT_KEPT);
     for (int i = 0; i < batch.count; i++) {
         assert_int_equal(batch.messages[i].before, i < KEYS ? -1 : i - KEYS);
         assert_int_equal(batch.messages[i].wave, i / KEYS);
@@ -129,8 +143,8 @@ TEST(a_batch_that_comes_again_is_linked_anew)
 {
     for (int i = 0; i < 3; i++)
         add(SINK, "a")->handed = true;
-    link_all(NONE_KEPT);
-    link_all(UINT64_C(1) << SINK);
+    link_all(ORDER_NOT_KEPT);
+    link_all(ORDER_KEPT_IN_PARTITION);
     assert_links((const int[]){-1, 0, 1}, (const int[]){0, 0, 0});
     assert_int_equal(batch.last_wave, 0);
     assert_false(batch.messages[0].handed);
@@ -143,7 +157,7 @@ TEST(a_message_is_due_when_the_one_before_it_was_acknowledged)
     struct message *first = add(SINK, "a");
     struct message *second = add(SINK, "a");
 
-    link_all(NONE_KEPT);
+    link_all(ORDER_NOT_KEPT);
     assert_true(order_is_due(&batch, first, SINK));
     assert_false(order_is_due(&batch, first, OTHER_SINK));
     assert_false(order_is_due(&batch, second, SINK));
@@ -163,7 +177,7 @@ TEST(in_a_shared_wave_a_message_is_due_once_the_one_before_it_was_handed_over)
     struct message *first = add(SINK, "a");
     struct message *second = add(SINK, "a");
 
-    link_all(UINT64_C(1) << SINK);
+    link_all(ORDER_KEPT_IN_PARTITION);
     assert_false(order_is_due(&batch, second, SINK));
     first->handed = true;
     assert_true(order_is_due(&batch, second, SINK));
@@ -176,7 +190,7 @@ TEST(a_blocked_message_is_never_due)
     struct message *message = add(SINK, "a");
 
     message->blocked = true;
-    link_all(NONE_KEPT);
+    link_all(ORDER_NOT_KEPT);
     assert_false(order_is_in_wave(&batch, message, SINK));
     assert_false(order_is_due(&batch, message, SINK));
     assert_true(order_is_held(&batch, message));

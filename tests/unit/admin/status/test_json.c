@@ -7,8 +7,9 @@
 
 #define NOW_MS 1790000000123 /* 2026-09-21T14:13:20.123Z */
 
-static struct status_sink sinks[] = {{"events", "away", NOW_MS, "refused \xff", 7},
-                                     {"bus", "unknown", 0, "", -1}};
+static struct status_sink sinks[] = {
+    {"events", "away", NOW_MS, "refused \xff", "in atomic batches", 7},
+    {"bus", "unknown", 0, "", "", -1}};
 static struct status_relay relays[] = {{"a:1", true, "1.2.3", NOW_MS, 5000000000, 2, 3, 12.5, 2},
                                        {"b:1", false, "", 0, 0, 0, 0, -1, 1}};
 static struct status_lane lanes[] = {{"a:1", 2, "publishing", 1.5, 0.25}};
@@ -61,6 +62,8 @@ TEST(everything_has_its_name)
 
     assert_string_equal(text_in(object, "time"), "2026-09-21T14:13:20.123Z");
     assert_true(json_is_true(json_object_get(object, "backlog_is_lower_bound")));
+    assert_string_equal(text_in(in(object, "sinks", 0), "order"), "in atomic batches");
+    assert_true(json_is_null(json_object_get(in(object, "sinks", 1), "order")));
     assert_string_equal(text_in(in(object, "sinks", 0), "error"), "refused \\xff");
     assert_string_equal(text_in(in(object, "sinks", 0), "since"), "2026-09-21T14:13:20.123Z");
     assert_true(json_is_null(json_object_get(in(object, "sinks", 1), "since")));

@@ -116,6 +116,20 @@ TEST(anything_else_is_a_refusal_without_a_code)
     }
 }
 
+TEST(the_answer_to_an_atomic_batch_has_its_id_and_its_size)
+{
+    read_ack("{\"stream\":\"EVENTS\", \"seq\":17,\"batch\":\"0123456789a\",\"count\":5}");
+    assert_int_equal(answer.state, NATS_STORED);
+    assert_string_equal(answer.batch_id, "0123456789a");
+    assert_int_equal(answer.batch_count, 5);
+    read_ack("{\"stream\":\"EVENTS\", \"seq\":17,\"batch\":\"0123456789abc\",\"count\":\"5\"}");
+    assert_string_not_equal(answer.batch_id, "0123456789a");
+    assert_int_equal(answer.batch_count, 0);
+    read_ack("{\"stream\":\"EVENTS\", \"seq\":17}");
+    assert_string_equal(answer.batch_id, "");
+    assert_int_equal(answer.batch_count, 0);
+}
+
 TEST(an_answer_that_is_cut_anywhere_is_no_acknowledgement)
 {
     static const char said[] = "{\"stream\":\"EVENTS\", \"seq\":17}";

@@ -1,17 +1,17 @@
-#include "broker/kafka/kafka.h"
+#include "broker/chunks.h"
 
 #include "base/clock.h"
 #include "test.h"
 
 #define FULL (64 * 1024)
 
-static struct kafka_chunks chunks;
+static struct chunks chunks;
 
 static int setup(void **state)
 {
     (void)state;
-    chunks = (struct kafka_chunks){0};
-    kafka_chunks_init(&chunks, 1000000, 2 * FULL, 500);
+    chunks = (struct chunks){0};
+    chunks_init(&chunks, FULL, 500);
     return 0;
 }
 
@@ -24,8 +24,8 @@ static int fill_chunk(void)
     const struct message message = {.payload = {payload, sizeof payload}};
     int count = 0;
 
-    kafka_chunk_begin(&chunks);
-    while (kafka_chunk_takes(&chunks, &message))
+    chunk_begin(&chunks);
+    while (chunk_takes(&chunks, &message))
         count++;
     return count;
 }
@@ -34,16 +34,13 @@ static void refuse(int too_large)
 {
     (void)fill_chunk();
     chunks.too_large = too_large;
-    kafka_chunk_end(&chunks);
+    chunk_end(&chunks);
 }
 
-TEST(a_chunk_is_at_most_half_a_record_batch)
+TEST(a_chunk_ends_at_the_limit_of_bytes_or_messages)
 {
-    assert_int_equal(chunks.bytes_max, FULL);
-    kafka_chunks_init(&chunks, FULL, 1000000, 500);
-    assert_int_equal(chunks.bytes_max, FULL / 2);
     assert_in_range(chunks.bytes_max / fill_chunk(), 1000, 1100);
-    kafka_chunks_init(&chunks, 1000000, 1000000, 7);
+    chunks_init(&chunks, 1000000, 7);
     assert_int_equal(fill_chunk(), 7);
 }
 
@@ -51,9 +48,9 @@ TEST(a_chunk_takes_one_message_however_large)
 {
     const struct message message = {.payload = {"", 2 * FULL}};
 
-    kafka_chunk_begin(&chunks);
-    assert_true(kafka_chunk_takes(&chunks, &message));
-    assert_false(kafka_chunk_takes(&chunks, &message));
+    chunk_begin(&chunks);
+    assert_true(chunk_takes(&chunks, &message));
+    assert_false(chunk_takes(&chunks, &message));
 }
 
 TEST(several_that_are_too_large_together_make_the_next_chunk_smaller)
@@ -73,11 +70,11 @@ TEST(several_that_are_too_large_together_make_the_next_chunk_smaller)
 /* Otherwise one message less than was refused would be sent again and again. */
 TEST(after_a_refusal_half_of_the_refused_size_is_tried)
 {
-    kafka_chunk_begin(&chunks);
+    chunk_begin(&chunks);
     for (int i = 0; i < 10; i++)
-        assert_true(kafka_chunk_takes(&chunks, &(struct message){.payload = {"", 900}}));
+        assert_true(chunk_takes(&chunks, &(struct message){.payload = {"", 900}}));
     chunks.too_large = 10;
-    kafka_chunk_end(&chunks);
+    chunk_end(&chunks);
     assert_int_equal(fill_chunk(), 5);
 }
 

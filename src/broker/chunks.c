@@ -1,16 +1,14 @@
 /*
- * The size of a chunk, which is the set of messages sent together: as many as fit into one record
- * batch (publish.c says why), or, after a refusal that one message may have caused, one message per
- * key.
+ * The size of a chunk, and what follows from its refusal.
  *
- * librdkafka's limits are known from its properties, but a topic's max.message.bytes may be lower.
- * Every full chunk would then be refused although none of its messages is too large. So when
- * several messages of a chunk are refused for their size, the following chunks are half as large
- * for some minutes. When only one was refused, or chunks are already small, a single message is to
- * blame, and sending one message per key finds it.
+ * A Kafka topic's max.message.bytes may be lower than the client's limits. Every full chunk would
+ * then be refused although none of its messages is too large. So when several messages of a chunk
+ * are refused for their size, the following chunks are half as large for some minutes. When only
+ * one was refused, or chunks are already small, a single message is to blame, and sending one
+ * message per key finds it.
  */
 
-#include "broker/kafka/kafka.h"
+#include "broker/chunks.h"
 
 #include "base/clock.h"
 
@@ -18,24 +16,26 @@
 #define FULL_AGAIN_MS 600000
 #define ONE_PER_KEY_MS 5000
 
-/* Half of the limit, because librdkafka adds the largest possible overhead to each message's
- * size. */
-void kafka_chunks_init(struct kafka_chunks *chunks, int64_t message_bytes_max,
-                       int64_t batch_bytes_max, int64_t messages_max)
+void chunks_init(struct chunks *chunks, int64_t bytes_max, int64_t messages_max)
 {
     chunks->messages_max = (int)messages_max;
-    chunks->bytes_full =
-        message_bytes_max < batch_bytes_max ? message_bytes_max / 2 : batch_bytes_max / 2;
-    chunks->bytes_max = chunks->bytes_full;
+    chunks->bytes_full = bytes_max;
+    chunks->bytes_max = bytes_max;
 }
 
-void kafka_chunks_send_one_per_key(struct kafka_chunks *chunks)
+void chunks_send_one_per_key(struct chunks *chunks)
 {
     chunks->one_per_key = true;
     chunks->one_per_key_until_ms = clock_now_ms() + ONE_PER_KEY_MS;
 }
 
-void kafka_chunk_begin(struct kafka_chunks *chunks)
+void chunks_note_acknowledged(struct chunks *chunks)
+{
+    if (clock_left_ms(chunks->one_per_key_until_ms) == 0)
+        chunks->one_per_key = false;
+}
+
+void chunk_begin(struct chunks *chunks)
 {
     chunks->bytes = 0;
     chunks->count = 0;
@@ -44,8 +44,8 @@ void kafka_chunk_begin(struct kafka_chunks *chunks)
         chunks->bytes_max = chunks->bytes_full;
 }
 
-/* An upper bound of the message's size in a record batch. */
-static int64_t bytes_of(const struct kafka_chunks *chunks, const struct message *message)
+/* An upper bound of the message's size in a record batch; its size for JetStream is smaller. */
+static int64_t bytes_of(const struct chunks *chunks, const struct message *message)
 {
     enum { OVERHEAD = 128, HEADER_OVERHEAD = 16 };
     size_t bytes = OVERHEAD + message->payload.len + message->route_key.len +
@@ -58,7 +58,7 @@ static int64_t bytes_of(const struct kafka_chunks *chunks, const struct message 
 }
 
 /* The first message of a chunk always fits, however large it is. */
-bool kafka_chunk_takes(struct kafka_chunks *chunks, const struct message *message)
+bool chunk_takes(struct chunks *chunks, const struct message *message)
 {
     int64_t bytes = chunks->bytes + bytes_of(chunks, message);
 
@@ -70,7 +70,7 @@ bool kafka_chunk_takes(struct kafka_chunks *chunks, const struct message *messag
 }
 
 /* Halves the size of the refused chunk, which may have been smaller than the limit. */
-static bool make_smaller(struct kafka_chunks *chunks)
+static bool make_smaller(struct chunks *chunks)
 {
     int64_t bytes = chunks->bytes < chunks->bytes_max ? chunks->bytes : chunks->bytes_max;
 
@@ -81,9 +81,9 @@ static bool make_smaller(struct kafka_chunks *chunks)
     return true;
 }
 
-void kafka_chunk_end(struct kafka_chunks *chunks)
+void chunk_end(struct chunks *chunks)
 {
     if (chunks->too_large == 1 || (chunks->too_large > 1 && !make_smaller(chunks)))
-        kafka_chunks_send_one_per_key(chunks);
+        chunks_send_one_per_key(chunks);
     chunks->too_large = 0;
 }
