@@ -30,7 +30,7 @@ DELETE FROM audit.delivered WHERE others ~ '(^|&)replayed_at=';
 -- The headers of a message but for the relay's own: by name, because nats.c gives them in any order.
 CREATE FUNCTION audit.headers(others text) RETURNS text LANGUAGE sql AS $$
     SELECT coalesce(string_agg(header, '&' ORDER BY header COLLATE "C"), '')
-    FROM unnest(string_to_array(others, '&')) header WHERE header !~ '^(Nats-Expected-Stream|replayed_at)='
+    FROM unnest(string_to_array(others, '&')) header WHERE header !~ '^(Nats-Expected-Stream|Nats-Batch-[A-Za-z]+|replayed_at)='
 $$;
 
 -- The messages as they ought to be: the relay's promise, written a second time.

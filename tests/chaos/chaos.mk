@@ -4,7 +4,11 @@
 
 CHAOS_OPTIONS = $(call options,SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER TABLE) $(if $(CHURN),--churn) \
 	$(if $(EXPECT_DISORDER),--expect-disorder)
-CHAOS_NEEDS   = all build/reader build/crash.so
+CHAOS_NEEDS   = all build/reader build/crash.so $(NEW_NATS)
+
+# With atomic batches; NATS_PATH= runs the server that is installed.
+NATS_PATH ?= $(abspath $(dir $(NEW_NATS))):
+chaos chaos-short mutants: export PATH := $(NATS_PATH)$(PATH)
 
 ifeq ($(PROFILE),cluster)
 chaos: MINUTES ?= 4

@@ -4,17 +4,10 @@
 
 # With the nats-server of Debian 12 (2.9.10) replicas lose messages that they have acknowledged: docs/operating.md.
 # NATS_SERVER= names another one.
-CLUSTER_NATS    := 2.12.2
-CLUSTER_CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/outbox-relay
 CLUSTER_OPTIONS  = $(call options,SEED BROKER MINUTES)
-NATS_SERVER     ?= $(CLUSTER_CACHE)/nats-$(CLUSTER_NATS)/nats-server
+NATS_SERVER     ?= $(abspath $(NEW_NATS))
 
-$(CLUSTER_CACHE)/nats-$(CLUSTER_NATS)/nats-server:
-	@command -v go >/dev/null || { echo "nats-server $(CLUSTER_NATS) is built with go, which is not installed; or name one by NATS_SERVER=" >&2; exit 1; }
-	@echo "building nats-server $(CLUSTER_NATS), once, in $(@D)"
-	@cd / && GOBIN=$(@D) CGO_ENABLED=0 GOFLAGS=-mod=mod go install github.com/nats-io/nats-server/v2@v$(CLUSTER_NATS)
-
-cluster-deps: deps $(if $(filter kafka,$(BROKER)),,$(NATS_SERVER))
+cluster-deps: deps $(if $(filter kafka,$(BROKER)),,$(if $(filter %/$(NEW_NATS),$(NATS_SERVER)),$(NEW_NATS)))
 	@tests/support/deps --cluster
 	@$(MAKE) --no-print-directory all build/reader
 

@@ -247,20 +247,33 @@ int verb_nats_end(const struct options *options)
     return 0;
 }
 
-static natsStatus create_stream(jsCtx *js, const struct options *options)
+/* With atomic batches: a server that has none ignores the setting, which the library does not
+ * know. */
+static natsStatus create_stream(natsConnection *connection, const struct options *options)
 {
-    jsStreamConfig config;
+    char subject[256];
+    char config[4096];
+    natsMsg *reply = NULL;
+    natsStatus status;
+    int len = snprintf(config, sizeof config,
+                       "{\"name\":\"%s\",\"storage\":\"file\",\"retention\":\"%s\","
+                       "\"num_replicas\":%ld,\"duplicate_window\":%lld,\"allow_atomic\":true,"
+                       "\"subjects\":[",
+                       options->operands[2], options->interest ? "interest" : "limits",
+                       options->replicas, options->duplicates_ms * 1000000LL);
 
-    jsStreamConfig_Init(&config);
-    config.Name = options->operands[2];
-    config.Subjects = (const char **)(options->operands + 3);
-    config.SubjectsLen = options->operand_count - 3;
-    config.Storage = js_FileStorage;
-    if (options->interest)
-        config.Retention = js_InterestPolicy;
-    config.Replicas = options->replicas;
-    config.Duplicates = options->duplicates_ms * 1000000;
-    return js_AddStream(NULL, js, &config, NULL, NULL);
+    for (int i = 3; i < options->operand_count && len < (int)sizeof config; i++)
+        len += snprintf(config + len, sizeof config - (size_t)len, "%s\"%s\"", i > 3 ? "," : "",
+                        options->operands[i]);
+    if (len + 3 > (int)sizeof config)
+        die("stream %s: too many subjects", options->operands[2]);
+    (void)snprintf(config + len, sizeof config - (size_t)len, "]}");
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.CREATE.%s", options->operands[2]);
+    status = natsConnection_RequestString(&reply, connection, subject, config, ANSWER_MS);
+    if (status == NATS_OK && strstr(natsMsg_GetData(reply), "\"error\"") != NULL)
+        die("stream %s: %s", options->operands[2], natsMsg_GetData(reply));
+    natsMsg_Destroy(reply);
+    return status;
 }
 
 int verb_stream(const struct options *options)
@@ -270,7 +283,7 @@ int verb_stream(const struct options *options)
     natsStatus status;
 
     if (strcmp(act, "create") == 0 && options->operand_count > 3)
-        status = create_stream(session.js, options);
+        status = create_stream(session.connection, options);
     else if (strcmp(act, "delete") == 0)
         status = js_DeleteStream(session.js, options->operands[2], NULL, NULL);
     else
