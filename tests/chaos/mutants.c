@@ -15,11 +15,13 @@
  *   M13  deduplicates by the row's number
  *   M14  sends a row before its time
  *   M16  goes on with a key whose row is not due
+ *   M18  takes any answer to an atomic batch for an acknowledgement
  *
  * The others need no other program (tests/chaos/mutants).
  */
 
 #include "broker/broker.h"
+#include "broker/nats/nats.h"
 #include "message/order.h"
 #include "outbox/outbox.h"
 
@@ -64,6 +66,14 @@ natsStatus real_header(natsMsg *message, const char *name,
                        const char *value) __asm__("__real_natsMsgHeader_Set");
 natsStatus wrap_header(natsMsg *message, const char *name,
                        const char *value) __asm__("__wrap_natsMsgHeader_Set");
+void real_headers(struct header own[NATS_OWN_HEADERS], const char *id, int number, bool is_last,
+                  char digits[12]) __asm__("__real_nats_batch_headers");
+void wrap_headers(struct header own[NATS_OWN_HEADERS], const char *id, int number, bool is_last,
+                  char digits[12]) __asm__("__wrap_nats_batch_headers");
+struct nats_answer real_ack(const char *data, size_t len,
+                            const char *stream) __asm__("__real_nats_read_ack");
+struct nats_answer wrap_ack(const char *data, size_t len,
+                            const char *stream) __asm__("__wrap_nats_read_ack");
 bool real_block(void) __asm__("__real_nats_one_call_works");
 bool wrap_block(void) __asm__("__wrap_nats_one_call_works");
 
@@ -74,10 +84,15 @@ _Static_assert(_Generic(&outbox_claim, __typeof__(&real_claim) : 1, default : 0)
 _Static_assert(_Generic(&outbox_settle, __typeof__(&real_settle) : 1, default : 0),
                "outbox_settle");
 _Static_assert(_Generic(&order_is_due, __typeof__(&real_due) : 1, default : 0), "order_is_due");
+_Static_assert(_Generic(&nats_batch_headers, __typeof__(&real_headers) : 1, default : 0),
+               "nats_batch_headers");
+_Static_assert(_Generic(&nats_read_ack, __typeof__(&real_ack) : 1, default : 0), "nats_read_ack");
 _Static_assert(_Generic(&order_is_held, __typeof__(&real_held) : 1, default : 0), "order_is_held");
 
 static _Thread_local const struct batch *current;
 static _Thread_local long seen;
+static _Thread_local char chunk_id[NATS_TOKEN_BYTES + 1]; /* of the last atomic batch */
+static _Thread_local int chunk_count;
 
 static bool is(const char *mutant)
 {
@@ -266,4 +281,24 @@ natsStatus wrap_header(natsMsg *message, const char *name, const char *value)
     id = row_number_of(value);
     (void)snprintf(number, sizeof number, "%.*s", (int)id.len, id.data != NULL ? id.data : "");
     return real_header(message, name, number);
+}
+
+void wrap_headers(struct header own[NATS_OWN_HEADERS], const char *id, int number, bool is_last,
+                  char digits[12])
+{
+    (void)snprintf(chunk_id, sizeof chunk_id, "%s", id);
+    chunk_count = number;
+    real_headers(own, id, number, is_last, digits);
+}
+
+struct nats_answer wrap_ack(const char *data, size_t len, const char *stream)
+{
+    struct nats_answer answer = real_ack(data, len, stream);
+
+    if (!is("M18") || chunk_count == 0 || answer.state != NATS_REFUSED)
+        return answer;
+    answer = (struct nats_answer){
+        .state = NATS_STORED, .sequence = INT32_MAX, .batch_count = chunk_count};
+    memcpy(answer.batch_id, chunk_id, sizeof chunk_id);
+    return answer;
 }

@@ -78,15 +78,12 @@ static inline void read_own_ports(void)
     (void)snprintf(own_url, sizeof own_url, "%.*s", (int)strcspn(found, "\""), found);
 }
 
-/* `config`: everything but the address to listen on. */
-static inline void start_own_server(const char *config)
+/* With the configuration and the streams in its folder. */
+static inline void launch_own_server(void)
 {
     char path[128];
 
-    (void)snprintf(own_folder, sizeof own_folder, "/tmp/test_nats.XXXXXX");
-    assert_non_null(mkdtemp(own_folder));
     (void)snprintf(path, sizeof path, "%s/conf", own_folder);
-    write_own_config(config);
     own_server = fork();
     if (own_server == 0) {
         (void)(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && chdir(own_folder) == 0 &&
@@ -96,6 +93,15 @@ static inline void start_own_server(const char *config)
         _exit(127);
     }
     read_own_ports();
+}
+
+/* `config`: everything but the address to listen on. */
+static inline void start_own_server(const char *config)
+{
+    (void)snprintf(own_folder, sizeof own_folder, "/tmp/test_nats.XXXXXX");
+    assert_non_null(mkdtemp(own_folder));
+    write_own_config(config);
+    launch_own_server();
 }
 
 static inline int own_log_count(const char *words)

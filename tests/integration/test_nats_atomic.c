@@ -282,6 +282,46 @@ TEST(a_stream_that_loses_its_flag_gets_its_messages_one_by_one)
     assert_reported("the events of a key are sent in atomic batches", "");
 }
 
+TEST(a_stream_that_is_purged_or_made_anew_takes_the_next_batch)
+{
+    add_rows(KEYS, KEYS * KEY_ROWS);
+    run_cycles();
+    assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
+    row_count = 0;
+    add_rows(KEYS, KEYS * KEY_ROWS);
+    assert_int_equal(run_cycle(), 0);
+    expect_all_stored(KEYS, KEY_ROWS);
+    delete_stream(stream);
+    set_stream("CREATE", true, "");
+    row_count = 0;
+    add_rows(KEYS, KEYS * KEY_ROWS);
+    run_cycles();
+    expect_all_stored(KEYS, KEY_ROWS);
+    assert_int_equal(stored(stream), KEYS * KEY_ROWS);
+}
+
+/* It restarts on the same streams; its port is another one. */
+TEST(a_server_that_is_killed_with_a_batch_in_its_sockets_stores_all_of_it_or_nothing)
+{
+    struct keyed_row *claimed[ROWS_MAX];
+
+    add_rows(1, ROWS_MAX);
+    claim_rows(claimed);
+    link_batch();
+    pause_own_server();
+    broker_send(broker, &batch, SINK, clock_now_ms() + WAIT_MS);
+    assert_int_equal(kill(own_server, SIGKILL), 0);
+    assert_int_equal(broker_await(broker, &batch, SINK, clock_now_ms() + WAIT_MS, &error), -1);
+    assert_int_equal(waitpid(own_server, NULL, 0), own_server);
+    disconnect_reader();
+    launch_own_server();
+    connect_reader_to(own_url);
+    assert_true(stored(stream) == 0 || stored(stream) == ROWS_MAX);
+    run_cycles();
+    assert_int_equal(stored(stream), ROWS_MAX);
+    expect_all_stored(1, ROWS_MAX);
+}
+
 TEST(a_sink_without_atomic_batches_or_order_sends_none)
 {
     options.atomic_batches = false;

@@ -1,4 +1,3 @@
-#include "integration/found.h"
 #include "integration/nats_fixture.h"
 
 ONCE(NULL, close_library)
@@ -95,16 +94,6 @@ static const char small_account[] =
     "accounts { A {\n"
     "  jetstream: {max_file: 4000, max_mem: 3000}\n"
     "  users: [{user: admin, password: admin}, {user: relay, password: relay}]}}\n";
-
-static void assert_reported(const char *text, const char *fix)
-{
-    struct findings findings;
-
-    assert_int_equal(findings_init(&findings), 0);
-    assert_int_equal(broker_inspect(broker, NULL, &findings, &error), 0);
-    assert_true(found(&findings, text, fix));
-    findings_free(&findings);
-}
 
 TEST(a_full_account_lets_messages_wait)
 {
