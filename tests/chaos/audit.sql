@@ -53,7 +53,6 @@ CREATE VIEW audit.repeat AS SELECT * FROM audit.numbered WHERE occurrence > 1;
 -- finding, not an error.
 CREATE TABLE audit.event AS
     SELECT id, destination, partition, position, key,
-           substring(payload FROM '"seq": *(\d{1,15})')::bigint AS seq,
            substring(payload FROM '"tid": *(\d{1,9})')::int AS tid,
            substring(payload FROM '"bid": *(\d{1,9})')::int AS bid,
            substring(payload FROM '"aid": *(\d{1,9})')::int AS aid,
@@ -72,7 +71,7 @@ CREATE VIEW audit.dead AS
 -- The place of each event among those of its key that are to arrive. Without a key there is none.
 CREATE TABLE audit.place AS
     SELECT event_id::text AS id, key,
-           row_number() OVER (PARTITION BY topic, key ORDER BY (payload->>'seq')::bigint) AS place
+           row_number() OVER (PARTITION BY topic, key ORDER BY place_of(l.id, payload)) AS place
     FROM ledger l WHERE NOT poison AND key IS NOT NULL
         AND NOT EXISTS (SELECT FROM audit.dead d WHERE d.id = l.event_id::text);
 CREATE UNIQUE INDEX ON audit.place (id);
@@ -190,17 +189,17 @@ CALL audit.find('accounts', 0, 'balances unlike the events',
 -- The application's part: behind the lock of a key its ids are drawn in its order.
 CALL audit.find('contract', :order_allowed, 'ids of a key that the application drew out of order',
     'SELECT count(*) FROM (
-        SELECT id, lag(id) OVER (PARTITION BY key ORDER BY (payload->>''seq'')::bigint) AS before
+        SELECT id, lag(id) OVER (PARTITION BY key ORDER BY place_of(id, payload)) AS before
         FROM ledger WHERE NOT poison AND key IS NOT NULL) e WHERE id < before');
 
 -- After dropping what came again: an event behind a later one of its key.
 CREATE TABLE audit.late AS
     SELECT id, type FROM (
-        SELECT id, seq, max(seq) OVER (PARTITION BY destination, partition, key ORDER BY position
-                                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-        FROM audit.event WHERE key IS NOT NULL) e
+        SELECT id, place, max(place) OVER (PARTITION BY destination, partition, p.key ORDER BY position
+                                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+        FROM audit.event JOIN audit.place p USING (id)) e
         LEFT JOIN audit.expected USING (id)
-    WHERE seq < before;
+    WHERE place < before;
 CALL audit.find('out of order', :order_allowed, 'first occurrences behind a later event of the key',
     'SELECT count(*) FROM audit.late');
 CALL audit.find('ahead of unseen', :order_allowed,

@@ -40,6 +40,15 @@ BEGIN
 END $$;
 CREATE TRIGGER ledger AFTER INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION copy_to_ledger();
 
+-- The contract of the application: it locks a key before it inserts, and numbers the events of the key under the lock
+-- (seq), which is their order. contract.sql replaces these.
+CREATE FUNCTION lock_key(class int, key int) RETURNS void LANGUAGE sql AS 'SELECT pg_advisory_xact_lock($1, $2)';
+CREATE FUNCTION lock_to_copy(branch int) RETURNS void LANGUAGE sql AS 'SELECT lock_key(1, $1)';
+CREATE FUNCTION key_to_copy(branch int, line int) RETURNS text LANGUAGE sql AS $$SELECT 'b' || $1$$;
+CREATE FUNCTION place_of(id bigint, payload jsonb) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT (payload->>'seq')::bigint
+$$;
+
 CREATE TABLE broker AS SELECT :'brokers'::text AS name;
 CREATE FUNCTION topic_of(key text) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN name = 'both' THEN (ARRAY['kafka.bank', 'nats.bank'])[1 + (hashtext($1) & 1)]
@@ -94,8 +103,8 @@ RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
     SELECT concat_ws(E'\t', event, topic_of(key), key, 'copied',
                      stored(payload_of(event, key, b.seq + n, tid, branch, aid, delta, 0, 299)),
                      jsonb_build_object('client', '0', 'seq', b.seq + n))
-    FROM pgbench_branches b, (VALUES ('b' || branch)) k (key),
-         (SELECT n, gen_random_uuid() AS event FROM generate_series(1, lines) n) e
+    FROM pgbench_branches b,
+         (SELECT n, gen_random_uuid() AS event, key_to_copy(branch, n) AS key FROM generate_series(1, lines) n) e
     WHERE bid = branch ORDER BY n
 $$;
 CREATE FUNCTION book_copied(branch int, lines int, tid int, aid int, delta int)

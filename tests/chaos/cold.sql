@@ -10,7 +10,7 @@
 \set fate random(1, 100)
 
 BEGIN;
-SELECT pg_advisory_xact_lock(2, :aid);
+SELECT lock_key(2, :aid);
 UPDATE pgbench_accounts SET abalance = abalance + :delta, seq = seq + 1 WHERE aid = :aid
     RETURNING seq \gset
 UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;

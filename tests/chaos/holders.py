@@ -140,7 +140,7 @@ class Copier(Holder):
         words = (f"{self.branch}, {COPIED}, {draw.randint(1, 10 * self.branches)},"
                  f" {draw.randint(1, 100000)}, {draw.randint(-5000, 5000)}")
         pause_s = until - time.monotonic()
-        session.ask(f"SELECT pg_advisory_xact_lock(1, {self.branch})")
+        session.ask(f"SELECT lock_to_copy({self.branch})")
         lines = session.ask(f"SELECT lines_to_copy({words})")
         session.send("\n".join([TO_OUTBOX + ";"] + lines[:COPIED_FIRST]) + "\n")
         time.sleep(pause_s)
@@ -149,18 +149,37 @@ class Copier(Holder):
         session.ask(f"SELECT book_copied({words})")
 
     def gone(self, session):
-        session.ask(f"BEGIN; SELECT pg_advisory_xact_lock(1, {self.branch});"
+        session.ask(f"BEGIN; SELECT lock_key(1, {self.branch});"
                     f" SELECT post_next({self.branch}, 0, 0); COMMIT")
+
+
+class Preparer(Holder):
+    """A transaction with an event that is prepared, and committed when it goes."""
+    name = "prepared"
+
+    def come_and_go(self, seconds):
+        session = Session(self.lab, SETTINGS)
+        try:
+            for gid in session.ask("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"):
+                session.ask(f"COMMIT PREPARED '{gid}'")
+            session.ask(f"BEGIN; SELECT post_two({self.draw.randint(1, 20)}, 1, 0, 0); PREPARE TRANSACTION 'chaos'")
+            self.came += 1
+            self.ended.wait(min(seconds, 3))
+            session.ask("COMMIT PREPARED 'chaos'")
+            self.went += 1
+        finally:
+            session.close()
 
 
 class Holders:
     """One of each kind, in threads of their own."""
 
-    def __init__(self, lab, seed, branches):
+    def __init__(self, lab, seed, branches, locks):
         self.ended = threading.Event()
         self.emitter = Emitter(lab, seed, self.ended)
         self.kinds = [Reader(lab, seed, self.ended), Writer(lab, seed, self.ended), self.emitter,
                       Copier(lab, seed, self.ended, branches)]
+        self.kinds += [] if locks else [Preparer(lab, seed, self.ended)]
         self.threads = [threading.Thread(target=kind.run, daemon=True) for kind in self.kinds]
 
     def start(self):

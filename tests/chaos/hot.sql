@@ -14,7 +14,7 @@
 \set fate random(1, 100)
 
 BEGIN;
-SELECT pg_advisory_xact_lock(1, :bid);
+SELECT lock_key(1, :bid);
 UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
 UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
 UPDATE pgbench_branches SET bbalance = bbalance + :delta, seq = seq + 1 WHERE bid = :bid

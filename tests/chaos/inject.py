@@ -31,16 +31,21 @@ CHANGES = [
     " ALTER TABLE outbox_parked ALTER COLUMN type TYPE varchar(200)",
     "ALTER TABLE outbox ALTER COLUMN created_at SET DEFAULT clock_timestamp()",
     "ALTER TABLE outbox ADD CONSTRAINT changed CHECK (id > 0)",
-    # A sequence that goes on above all ids that were drawn.
-    "LOCK TABLE outbox; ALTER TABLE outbox ALTER COLUMN id DROP IDENTITY IF EXISTS,"
-    " ALTER COLUMN id DROP DEFAULT; DROP SEQUENCE IF EXISTS outbox_id_seq;"
-    " CREATE SEQUENCE outbox_id_seq OWNED BY outbox.id;"
-    " SELECT setval('outbox_id_seq', (SELECT max(id) + 1000 FROM ledger));"
-    " ALTER TABLE outbox ALTER COLUMN id SET DEFAULT nextval('outbox_id_seq')",
     "ALTER TABLE outbox DROP CONSTRAINT changed, ALTER COLUMN type TYPE text,"
     " ALTER COLUMN created_at SET DEFAULT now();"
     " ALTER TABLE outbox_parked ALTER COLUMN type TYPE text",
 ]
+
+# A sequence that goes on above all ids that were drawn, by contract.
+NEW_SEQUENCE = {
+    "locks": "LOCK TABLE outbox; ALTER TABLE outbox ALTER COLUMN id DROP IDENTITY IF EXISTS,"
+             " ALTER COLUMN id DROP DEFAULT; DROP SEQUENCE IF EXISTS outbox_id_seq;"
+             " CREATE SEQUENCE outbox_id_seq OWNED BY outbox.id;"
+             " SELECT setval('outbox_id_seq', (SELECT max(id) + 1000 FROM ledger));"
+             " ALTER TABLE outbox ALTER COLUMN id SET DEFAULT nextval('outbox_id_seq')",
+    "trigger": "LOCK TABLE outbox; DROP SEQUENCE outbox_order_seq; CREATE SEQUENCE outbox_order_seq OWNED BY outbox.id;"
+               " SELECT setval('outbox_order_seq', (SELECT max(id) + 1000 FROM ledger))",
+}
 
 # How PostgreSQL comes to refuse a settle, and what ends it.
 CHOSEN = "hashtext(OLD.event_id::text) % 20 = 0"
@@ -377,10 +382,11 @@ class Injector:
     def change_table(self, fault):
         """Each change of CHANGES, while rows come and go. A relay that starts just then may read one
         table before a change and the other one after it."""
-        for number, change in enumerate(CHANGES, 1):
-            with self._schema_broken(number == len(CHANGES)):
+        changes = CHANGES[:-1] + [NEW_SEQUENCE.get(self.options.contract, NEW_SEQUENCE["locks"]), CHANGES[-1]]
+        for number, change in enumerate(changes, 1):
+            with self._schema_broken(number == len(changes)):
                 self._alter(f"{change.format(number=fault.number)}; {self.options.grants}")
-            time.sleep(fault.seconds / len(CHANGES))
+            time.sleep(fault.seconds / len(changes))
 
     def refuse_settles(self, fault):
         """Every twentieth row can be neither marked nor deleted, each time for another reason."""

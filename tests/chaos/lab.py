@@ -298,9 +298,9 @@ class Lab:
         path.write_text(text)
         return path
 
-    def init(self, config, binary=None):
+    def init(self, config, *words, binary=None):
         """outbox-relay init: creates the tables."""
-        Relay(self, 0, config, binary).command("init")
+        Relay(self, 0, config, binary).command("init", *words)
 
     def fit(self, config):
         """Executes what init prints for a table that is in use."""

@@ -235,10 +235,10 @@ def show(faults):
 
 def settings(seed, relays):
     """How relays and stream are set up: [(lanes, batch)], on_sent, retention, duplicates_ms,
-    slices, and the table (workload.TABLES). With few slices each of them always has rows, even while one of its keys is locked."""
+    slices, the table (workload.TABLES) and the contract. With few slices each of them always has rows, even while one of its keys is locked."""
     draw = random.Random(f"settings {seed}")
     fleet = [(draw.choice((1, 2, 2, 3)), draw.choice((20, 50, 100, 200))) for _ in range(relays)]
     on_sent = draw.choice(("mark", "delete"))
     retention = draw.choice(("0", "20s"))
     return (fleet, on_sent, retention, draw.choice((DEDUP_MS, 100)), draw.choice((4, 16, 64)),
-            draw.choice(("plain", "computed")))
+            draw.choice(("plain", "computed")), draw.choice(("locks", "trigger")))

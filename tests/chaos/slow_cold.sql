@@ -9,7 +9,7 @@
 \set fate random(1, 100)
 
 BEGIN;
-SELECT pg_advisory_xact_lock(2, :aid);
+SELECT lock_key(2, :aid);
 SELECT seq + 1 AS seq FROM pgbench_accounts WHERE aid = :aid \gset
 SELECT post('a' || :aid, :seq, :tid, :bid, :aid, :delta, :client_id, :nonce, 'slow', :ms / 1000.0);
 UPDATE pgbench_accounts SET abalance = abalance + :delta, seq = seq + 1 WHERE aid = :aid;
@@ -24,7 +24,7 @@ COMMIT;
 \endif
 
 BEGIN;
-SELECT pg_advisory_xact_lock(2, :aid);
+SELECT lock_key(2, :aid);
 UPDATE pgbench_accounts SET seq = seq + 1 WHERE aid = :aid RETURNING seq \gset
 SELECT post('a' || :aid, :seq, 1, 1, 1, 0, :client_id, :nonce + 1);
 INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (1, 1, 1, 0, CURRENT_TIMESTAMP);

@@ -13,7 +13,7 @@
 \set fate random(1, 100)
 
 BEGIN;
-SELECT pg_advisory_xact_lock(1, :bid);
+SELECT lock_key(1, :bid);
 SELECT seq + 1 AS seq FROM pgbench_branches WHERE bid = :bid \gset
 SELECT post('b' || :bid, :seq, :tid, :bid, :aid, :delta, :client_id, :nonce, 'slow', :ms / 1000.0);
 UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
@@ -28,6 +28,6 @@ COMMIT;
 \endif
 
 BEGIN;
-SELECT pg_advisory_xact_lock(1, :bid);
+SELECT lock_key(1, :bid);
 SELECT post_next(:bid, :client_id, :nonce + 1);
 COMMIT;

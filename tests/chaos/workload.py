@@ -20,6 +20,8 @@ SCALE = 10
 KEYLESS, SLOW = 40, {"hot": 2, "cold": 8}
 KINDS = ("transfer", "slow", "keyless", "copied", "emitted")  # of events: their types
 CLIENTS = {"sync": (8, 0.7), "async": (4, 0.3)}  # name -> (clients, share of the rate)
+FREE_CLIENTS = {"sync": (22, 0.7), "async": (10, 0.3)}  # of those that lock nothing
+CONTRACTS = ("locks", "trigger", "none")  # who keeps the order of a key: contract.sql
 
 # The outbox of a run: what is special in the configuration of its relays. `computed` is made by computed.sql.
 TABLES = {"plain": {}, "computed": {
@@ -161,21 +163,24 @@ def hold_keys(lab, brokers):
 class Load:
     """keys: hot, cold or mixed. seed: decides when the holders come."""
 
-    def __init__(self, lab, keys, rate, seed):
+    def __init__(self, lab, keys, rate, seed, contract):
         self.lab, self.rate = lab, rate
+        self.clients = CLIENTS if contract == "locks" else FREE_CLIENTS
         names = ("hot", "cold") if keys == "mixed" else (keys,)
         weights = {"keyless": KEYLESS}
         for name in names:
             weights |= {name: 1000 // len(names), f"slow_{name}": SLOW[name]}
+        if contract != "locks":
+            weights = {"free": 1000, "keyless": KEYLESS}
         self.scripts = [word for name, weight in weights.items()
                         for word in ("-f", f"{HERE / name}.sql@{weight}")]
-        self.holders = holders.Holders(lab, seed, SCALE)
+        self.holders = holders.Holders(lab, seed, SCALE, contract == "locks")
         self.ended = threading.Event()
         self.lock = threading.Lock()
         self.processes = {}
         self.starts = 0
         self.threads = [threading.Thread(target=self._keep_up, args=(name,), daemon=True)
-                        for name in CLIENTS]
+                        for name in self.clients]
 
     def start(self):
         for thread in self.threads:
@@ -188,7 +193,7 @@ class Load:
         self.holders.ended.set()
 
     def _launch(self, name):
-        clients, share = CLIENTS[name]
+        clients, share = self.clients[name]
         words = ["pgbench", "-n", "-s", str(SCALE), "-c", str(clients), "-j", "1", "-T", "7200",
                  "-R", str(max(1, self.rate * share)), *self.scripts, self.lab.pg_url]
         environment = {**os.environ, "PGCONNECT_TIMEOUT": "5"}
@@ -223,7 +228,7 @@ class Load:
 
     def stop(self):
         self.halt()
-        for name in CLIENTS:
+        for name in self.clients:
             self._signal(name, signal.SIGCONT)
             self._signal(name, signal.SIGKILL)
         for thread in self.threads:
@@ -247,7 +252,7 @@ class Load:
                 | {kind.name: kind.went for kind in self.holders.kinds})
 
 
-def set_up_bank(lab, config, brokers, table="plain"):
+def set_up_bank(lab, config, brokers, table="plain", contract="locks"):
     """pgbench's tables, the relay's, and the ledger."""
     done = subprocess.run(["pgbench", "-i", "-q", "-s", str(SCALE), lab.pg_url], text=True,
                           capture_output=True, check=False, timeout=120)
@@ -256,8 +261,10 @@ def set_up_bank(lab, config, brokers, table="plain"):
     if table == "computed":
         lab.sql_file(HERE / "computed.sql")
         lab.fit(config)
-    lab.init(config)
+    lab.init(config, *(["--order-trigger"] if contract == "trigger" else []))
     lab.sql_file(HERE / "bank.sql", brokers=brokers)
+    if contract != "locks":
+        lab.sql_file(HERE / "contract.sql", trigger=str(contract == "trigger").lower())
 
 
 def go_beyond_ascii(lab):
