@@ -5,6 +5,12 @@
 --[outbox]
 CREATE TABLE @outbox@ (
     @id@         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY@key_room@,
+
+--[ordered_outbox]
+CREATE TABLE @outbox@ (
+    @id@         bigint PRIMARY KEY@key_room@, -- drawn by the trigger
+
+--[outbox_columns]
     @event_id@   pg_catalog.uuid        NOT NULL DEFAULT pg_catalog.gen_random_uuid(), -- the id consumers deduplicate by
     @topic@      pg_catalog.text        NOT NULL,                 -- selects the route, and so the topic or subject
     @key@        pg_catalog.text,                                 -- rows of a key stay in order; NULL: no order
@@ -126,6 +132,61 @@ $$;
 
 --[notify_trigger]
 CREATE TRIGGER @notify@ AFTER INSERT ON @outbox@ FOR EACH STATEMENT EXECUTE FUNCTION @schema@.@notify@();
+
+--[order_lock]
+-- From here on the trigger locks the key of each row that is inserted, and then draws its id. The lock waits for the
+-- transactions that have inserted, and everybody else waits for it until COMMIT: some milliseconds. If it cannot be had
+-- within five seconds, nothing is changed: run this again. A role that inserts needs USAGE on the sequence.
+BEGIN;
+SET LOCAL lock_timeout = '5s';
+LOCK TABLE @outbox@ IN ACCESS EXCLUSIVE MODE;
+
+--[order_sequence]
+CREATE SEQUENCE IF NOT EXISTS @order_sequence@ AS @type:id@;
+ALTER SEQUENCE @order_sequence@ INCREMENT 1 CACHE 1 NO CYCLE OWNED BY @outbox@.@id@;
+
+--[order_start]
+-- The next id is above all that were drawn. What the column draws by itself would be thrown away.
+SELECT pg_catalog.setval(@order_sequence_text@,
+    1 OPERATOR(pg_catalog.+) GREATEST(0, (SELECT pg_catalog.max(@id@) FROM @outbox@)@drawn@), false);
+ALTER TABLE @outbox@ ALTER COLUMN @id@ DROP IDENTITY IF EXISTS;
+ALTER TABLE @outbox@ ALTER COLUMN @id@ DROP DEFAULT;
+ALTER TABLE @outbox@ ALTER COLUMN @id@ SET NOT NULL;
+DROP TRIGGER IF EXISTS @order_trigger@ ON @outbox@;
+
+--[order_functions]
+-- The bucket of a key. A transaction that inserts many keys deadlocks with others like it, unless each inserts in the
+-- order of the buckets, or first takes the gate.
+CREATE OR REPLACE FUNCTION @order_bucket@(@type:key@) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $order$
+    SELECT @bucket:$1@
+$order$;
+
+-- Waits for the transactions that have inserted, and keeps all others from inserting until this one ends.
+CREATE OR REPLACE FUNCTION @order_gate@() RETURNS void LANGUAGE sql AS $order$
+    SELECT pg_catalog.pg_advisory_xact_lock(@outbox_text@::pg_catalog.regclass::pg_catalog.oid::int, @gate_lock@)
+$order$;
+
+-- The first key of the advisory locks is the table's oid. The function runs as the role that inserts. All names are
+-- qualified, and a SET clause, which costs each row, stands only where the configuration has an expression for the key.
+-- The transaction gets its number before it waits, because the relay's horizon can pass those that have one.
+CREATE OR REPLACE FUNCTION @order@() RETURNS trigger LANGUAGE plpgsql@order_settings@ AS $order$
+#variable_conflict use_column
+DECLARE
+    relay_bucket CONSTANT int := @bucket:row@;
+BEGIN
+    PERFORM pg_catalog.pg_current_xact_id();
+    PERFORM pg_catalog.pg_advisory_xact_lock_shared(TG_RELID::int, @gate_lock@);
+    IF relay_bucket IS NOT NULL THEN
+        PERFORM pg_catalog.pg_advisory_xact_lock(TG_RELID::int, @bucket_lock@ OPERATOR(pg_catalog.+) relay_bucket);
+    END IF;
+    NEW.@id@ := pg_catalog.nextval(@order_sequence_text@);
+    RETURN NEW;
+END
+$order$;
+
+--[order_trigger]
+-- Triggers fire in the order of their names: this one must see the key that is stored.
+CREATE TRIGGER @order_trigger@ BEFORE INSERT ON @outbox@ FOR EACH ROW EXECUTE FUNCTION @order@();
 
 --[grant]
 GRANT USAGE ON SCHEMA @schema@ TO @role@;

@@ -39,6 +39,16 @@ int admin_settle_adoption(struct admin *admin, struct error *error);
 /* The SQL of a complete set-up, or of what the existing tables lack, which the caller frees. NULL
  * with *error set on failure. */
 char *admin_schema_sql(struct admin *admin, struct error *error);
+/* From here on admin_init() and admin_schema_sql() make a new outbox with the trigger that keeps
+ * the order of each key, and admin_grant_sql() knows its sequence. 0, or -1 with *error set:
+ * order.c. */
+int admin_order(struct admin *admin, struct error *error);
+bool admin_has_table(const struct admin *admin);
+/* What an outbox that exists lacks for this, as SQL that the caller frees; "": nothing. NULL with
+ * *error set, also when no trigger can keep its order. */
+char *admin_order_sql(struct admin *admin, struct error *error);
+/* The GRANT without which a role that inserts cannot draw the ids. */
+void admin_order_grant(const struct admin *admin, char *sql, size_t size);
 /* Adds the trigger by which inserts wake idle relays. 0 or -1. */
 int admin_init_notify(struct admin *admin, struct error *error);
 /* The SQL that adds it, which the caller frees. NULL: out of memory. */

@@ -11,6 +11,7 @@ struct admin {
     struct session session;
     struct table table;
     bool returns_ids;    /* of the events that are emitted */
+    bool is_ordering;    /* `init` makes a new outbox with the order trigger */
     int64_t unsent_from; /* no unsent row has a lower id; INT64_MIN: not known */
 };
 
@@ -27,6 +28,9 @@ PGresult *admin_query(struct admin *admin, const char *statement, int param_coun
 int64_t admin_number(struct admin *admin, const char *statement, int param_count,
                      const char *const *params, struct error *error);
 
+/* *who locks the keys: "trigger", "application", or "" where rows have no order. 0, or -1. */
+int admin_order_kept_by(struct admin *admin, const char **who, struct error *error);
+
 /* 0, or -1 with *error set when `emit` has no columns for the values of an event. */
 int admin_check_emit(const struct table *table, struct error *error);
 
@@ -35,6 +39,8 @@ int admin_check_emit(const struct table *table, struct error *error);
 /* What the catalog shows that may keep PostgreSQL from marking, deleting or parking a row: foreign
  * keys, publications without a replica identity, triggers, rules. */
 int inspect_settle(struct admin *admin, struct findings *findings, struct error *error);
+/* Who keeps the order of a key: the order trigger, or the application. */
+int inspect_order(struct admin *admin, struct findings *findings, struct error *error);
 /* Rows without an id, which no claim finds. */
 int inspect_rows_without_id(struct admin *admin, struct findings *findings, struct error *error);
 /* These, ids that come to an end, and times that are read in another zone than they were written
@@ -55,5 +61,10 @@ int inspect_cluster(struct admin *admin, struct findings *findings, struct error
  * transaction; the second the rest, to be run outside a transaction block. */
 int missing_at_once_sql(struct admin *admin, char **sql, struct error *error);
 int missing_sql(struct admin *admin, char **sql, struct error *error);
+/* What `put` writes, as *sql, which the caller frees. 0, or -1 with *error set and *sql as it was.
+ */
+int admin_write_sql(struct admin *admin,
+                    int (*put)(struct admin *admin, FILE *out, struct error *error), char **sql,
+                    struct error *error);
 
 #endif

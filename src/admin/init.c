@@ -114,11 +114,11 @@ char *admin_schema_sql(struct admin *admin, struct error *error)
         return NULL;
     if (admin->table.exists) {
         sql = upgrade_sql(admin, error);
-        if (sql == NULL || sql[0] != '\0')
+        if (sql == NULL || sql[0] != '\0' || admin->is_ordering)
             return sql;
         free(sql);
     }
-    sql = schema_complete_sql(&admin->table, admin->options);
+    sql = schema_complete_sql(&admin->table, admin->options, admin->is_ordering);
     if (sql == NULL)
         (void)error_no_memory(error);
     return sql;
@@ -127,8 +127,8 @@ char *admin_schema_sql(struct admin *admin, struct error *error)
 /* A role that does not exist yet will have the privileges of PUBLIC. */
 #define ROLE "coalesce((SELECT rolname FROM pg_catalog.pg_roles WHERE rolname = $1), 'public')"
 
-/* The sequence of the id column. For a table that does not exist yet, the name that PostgreSQL will
- * give to the sequence of its identity column. */
+/* The sequence of the ids. For a table that does not exist yet, the order trigger's, or the name
+ * that PostgreSQL will give to the sequence of its identity column. */
 static int find_sequence(struct admin *admin, struct sequence *sequence, struct error *error)
 {
     const struct table *table = &admin->table;
@@ -140,6 +140,9 @@ static int find_sequence(struct admin *admin, struct sequence *sequence, struct 
 
     if (table->exists)
         return sequence_describe(sequence, &admin->session, table, error);
+    (void)snprintf(sequence->quoted, sizeof sequence->quoted, "%s", table->order_sequence_quoted);
+    if (admin->is_ordering)
+        return 0;
     while (first.len + second.len > most) /* as PostgreSQL's makeObjectName() */
         (*(first.len > second.len ? &first.len : &second.len))--;
     first = text_cut(text_of(table->name), first.len);
@@ -201,7 +204,10 @@ static int execute_sections(struct admin *admin, const char *const *sections, st
  * lacks. */
 static int create_outbox(struct admin *admin, struct error *error)
 {
-    const char *sections[] = {"outbox", NULL};
+    static const char *const plain[] = {"outbox", "outbox_columns", NULL};
+    static const char *const ordered[] = {"ordered_outbox",  "outbox_columns", "order_sequence",
+                                          "order_functions", "order_trigger",  NULL};
+    const char *sections[] = {schema_index_section(admin->options), NULL};
     struct error cause;
 
     if (admin->table.spelt[0] != '\0' || admin->table.lacks_schema)
@@ -218,9 +224,8 @@ static int create_outbox(struct admin *admin, struct error *error)
             " one leave out expressions, [outbox.headers], due, mark and park",
             admin->table.quoted);
     schema_foresee(&admin->table, admin->options);
-    if (execute_sections(admin, sections, error) < 0)
+    if (execute_sections(admin, admin->is_ordering ? ordered : plain, error) < 0)
         return -1;
-    sections[0] = schema_index_section(admin->options);
     if (sections[0] == NULL || execute_sections(admin, sections, &cause) == 0)
         return describe_table(&admin->table, &admin->session, admin->options, error);
     return error_set(error, cause.kind, cause.origin, "%s%s",
@@ -346,6 +351,11 @@ int admin_init(struct admin *admin, char **executed, char **missing, struct erro
     free(*missing);
     *missing = NULL;
     return 0;
+}
+
+bool admin_has_table(const struct admin *admin)
+{
+    return admin->table.exists;
 }
 
 const char *admin_table_elsewhere(const struct admin *admin)

@@ -507,7 +507,7 @@ static int inspect_all(struct admin *admin, struct findings *findings, struct er
     inspect_ids(admin, findings);
     inspect_index(admin, findings);
     if (inspect_slices(admin, findings, error) < 0 || inspect_parked(admin, findings, error) < 0 ||
-        inspect_notify(admin, findings, error) < 0 ||
+        inspect_notify(admin, findings, error) < 0 || inspect_order(admin, findings, error) < 0 ||
         inspect_sequence(admin, findings, error) < 0 ||
         inspect_values(admin, findings, error) < 0 ||
         inspect_row_security(admin, findings, error) < 0 ||

@@ -170,9 +170,9 @@ static int put_all(struct admin *admin, FILE *out, struct error *error)
     return put_parked(admin, out, false, error);
 }
 
-static int write_sql(struct admin *admin,
-                     int (*put)(struct admin *admin, FILE *out, struct error *error), char **sql,
-                     struct error *error)
+int admin_write_sql(struct admin *admin,
+                    int (*put)(struct admin *admin, FILE *out, struct error *error), char **sql,
+                    struct error *error)
 {
     struct writer writer;
     char *text;
@@ -191,10 +191,10 @@ static int write_sql(struct admin *admin,
 
 int missing_at_once_sql(struct admin *admin, char **sql, struct error *error)
 {
-    return write_sql(admin, put_at_once, sql, error);
+    return admin_write_sql(admin, put_at_once, sql, error);
 }
 
 int missing_sql(struct admin *admin, char **sql, struct error *error)
 {
-    return write_sql(admin, put_all, sql, error);
+    return admin_write_sql(admin, put_all, sql, error);
 }

@@ -95,6 +95,8 @@ static const struct {
     {"parked_indexes", statement_parked_indexes, 0},
     {"notify_trigger", statement_notify_trigger, 0},
     {"foreign_function", statement_foreign_function, 0},
+    {"order_trigger", statement_order_trigger, BY_SLICE},
+    {"order_grants", statement_order_grants, BY_SLICE},
     {"lock_intruder", statement_lock_intruder, 0},
     {"other_zones", statement_other_zones, 0},
     {"is_superuser", statement_is_superuser, 0},

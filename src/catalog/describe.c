@@ -7,6 +7,7 @@
 #include "catalog/filter.h"
 #include "catalog/parked_table.h"
 #include "catalog/schema.h"
+#include "catalog/sequence.h"
 #include "catalog/slice_table.h"
 #include "catalog/values.h"
 #include "catalog/words.h"
@@ -62,6 +63,13 @@ static void quote_names(struct table *table, const struct session *session, enum
     table_quote(session, index, table->claim_index_quoted);
     (void)snprintf(notify, sizeof notify, "%s_notify", table->stem);
     table_quote(session, notify, table->notify_quoted);
+    quote_beside(table, session, "_order", table->order_quoted, sizeof table->order_quoted);
+    quote_beside(table, session, "_bucket", table->order_bucket_quoted,
+                 sizeof table->order_bucket_quoted);
+    quote_beside(table, session, "_gate", table->order_gate_quoted,
+                 sizeof table->order_gate_quoted);
+    quote_beside(table, session, ORDER_SEQUENCE_SUFFIX, table->order_sequence_quoted,
+                 sizeof table->order_sequence_quoted);
 }
 
 static void name_column(struct table_column *column, const struct session *session,

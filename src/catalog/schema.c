@@ -2,6 +2,7 @@
 #include "catalog/schema.h"
 
 #include "catalog/sql_text.h"
+#include "sql/sql.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 static const char *const default_types[COLUMN_COUNT] = {
     "bigint", "uuid", "text", "text", "text", "jsonb", "jsonb", "timestamptz", "timestamptz"};
 
-#define SECTIONS_MAX 10
+#define SECTIONS_MAX 14
 
 struct expansion {
     const struct table *table;
@@ -18,6 +19,7 @@ struct expansion {
     const char *role;     /* quoted; only for init --grant, otherwise NULL */
     const char *sequence; /* quoted; only for init --grant, otherwise NULL */
     const char *database; /* the same */
+    const char *drawn;    /* quoted; only for init --order-trigger, otherwise NULL */
     bool concurrently;
 };
 
@@ -61,6 +63,30 @@ static const char *where_settings(const struct table *table)
                : "SET search_path = '';\n";
 }
 
+/* The settings of the order trigger's function, in SQL and as pg_proc has them. It evaluates an
+ * expression as the relay does; without one it needs none. */
+static const struct order_settings {
+    const char *sql;
+    const char *config;
+} order_settings[] = {
+    {"", NULL},
+    {" SET search_path = ''", "{\"search_path=\\\"\\\"\"}"},
+    {" SET search_path = '' SET standard_conforming_strings = on",
+     "{\"search_path=\\\"\\\"\",standard_conforming_strings=on}"},
+};
+
+static const struct order_settings *order_settings_of(const struct table *table)
+{
+    const char *key = table->columns[COLUMN_KEY].expression;
+
+    return &order_settings[key == NULL ? 0 : strchr(key, '\\') == NULL ? 1 : 2];
+}
+
+const char *schema_order_config(const struct table *table)
+{
+    return order_settings_of(table)->config;
+}
+
 bool schema_needs_delete(const struct table *table, const struct outbox_options *options)
 {
     return options->on_sent == ON_SENT_DELETE || table->park == NULL ||
@@ -83,6 +109,12 @@ static const char *find_name(const struct expansion *expansion, const char *word
         {"schema", table->schema_quoted},
         {"index", table->claim_index_quoted},
         {"notify", table->notify_quoted},
+        {"order", table->order_quoted},
+        {"order_bucket", table->order_bucket_quoted},
+        {"order_gate", table->order_gate_quoted},
+        {"order_sequence", table->order_sequence_quoted},
+        {"order_trigger", ORDER_TRIGGER},
+        {"order_settings", order_settings_of(table)->sql},
         {"role", expansion->role},
         {"sequence", expansion->sequence},
         {"database", expansion->database},
@@ -113,6 +145,24 @@ static void put_lock_column(FILE *out, const struct table *table, bool mark)
         (void)fprintf(out, " (%s)", table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].quoted);
 }
 
+/* The bucket of a key: of `value`, or of that of the row which is inserted. NULL has none. */
+static void put_bucket(FILE *out, const struct table *table, const char *value)
+{
+    const struct table_column *key = &table->columns[COLUMN_KEY];
+    bool is_bytes = strcmp(key->type, "bytea") == 0;
+
+    (void)fputs(is_bytes ? "pg_catalog.hashtext(pg_catalog.encode(" : "pg_catalog.hashtext((", out);
+    if (strcmp(value, "row") != 0)
+        (void)fputs(value, out);
+    else if (key->expression == NULL)
+        (void)fprintf(out, "NEW.%s", key->quoted);
+    else
+        (void)fprintf(out, "(SELECT %s FROM (SELECT NEW.*) AS %s)", key->expression,
+                      table->quoted + strlen(table->schema_quoted) + 1);
+    (void)fprintf(out, is_bytes ? ", 'hex'))" : ")::pg_catalog.text)");
+    (void)fprintf(out, " OPERATOR(pg_catalog.&) %d", BUCKETS - 1);
+}
+
 static void put_type(FILE *out, const char *type)
 {
     (void)fprintf(out, "%s%s", sql_type_schema(type), type);
@@ -132,6 +182,20 @@ static void put_word(const struct expansion *expansion, FILE *out, const char *w
         (void)fprintf(out, "%d", expansion->options->slices);
     else if (is_word(word, len, "last_slice"))
         (void)fprintf(out, "%d", expansion->options->slices - 1);
+    else if (is_word(word, len, "bucket_lock"))
+        (void)fprintf(out, "%d", BUCKET_LOCK);
+    else if (is_word(word, len, "gate_lock"))
+        (void)fprintf(out, "%d", GATE_LOCK);
+    else if (is_word(word, len, "bucket:row"))
+        put_bucket(out, table, "row");
+    else if (is_word(word, len, "bucket:$1"))
+        put_bucket(out, table, "$1");
+    else if (is_word(word, len, "order_sequence_text"))
+        sql_put_literal(out, table->order_sequence_quoted);
+    else if (is_word(word, len, "outbox_text"))
+        sql_put_literal(out, table->quoted);
+    else if (is_word(word, len, "drawn") && expansion->drawn[0] != '\0')
+        (void)fprintf(out, ", (SELECT last_value FROM %s)", expansion->drawn);
     else if (is_word(word, len, "schema_number"))
         (void)fprintf(out, "%d", SCHEMA_NUMBER);
     else if (is_word(word, len, "slice_of_row"))
@@ -266,9 +330,43 @@ char *schema_slices_sql(const struct table *table, const struct outbox_options *
     return render(&expansion, sections);
 }
 
-char *schema_complete_sql(const struct table *existing, const struct outbox_options *options)
+char *schema_order_sql(const struct table *table, const struct outbox_options *options,
+                       const char *drawn)
 {
-    static const char *const outbox[] = {"begin", "outbox", "commit"};
+    const struct expansion expansion = {.table = table, .options = options, .drawn = drawn};
+    static const char *const sections[] = {"order_lock",      "order_sequence", "order_start",
+                                           "order_functions", "order_trigger",  NULL};
+
+    return render(&expansion, sections);
+}
+
+char *schema_order_body(const struct table *table, const struct outbox_options *options)
+{
+    static const char *const sections[] = {"order_functions", NULL};
+    char *sql = schema_sections_sql(table, options, sections);
+    char *body = NULL;
+    char *next = sql != NULL ? strstr(sql, ORDER_QUOTES) : NULL;
+
+    while (next != NULL) { /* the last of an even number of quotes ends the body */
+        body = next + strlen(ORDER_QUOTES);
+        next = strstr(body, ORDER_QUOTES);
+        if (next != NULL)
+            *next = '\0';
+        next = next != NULL ? strstr(next + 1, ORDER_QUOTES) : NULL;
+    }
+    body = body != NULL ? strdup(body) : NULL;
+    free(sql);
+    return body;
+}
+
+char *schema_complete_sql(const struct table *existing, const struct outbox_options *options,
+                          bool ordered)
+{
+    static const char *const plain[] = {"begin", "outbox", "outbox_columns", "commit", NULL};
+    static const char *const with_trigger[] = {
+        "begin",           "ordered_outbox", "outbox_columns", "order_sequence",
+        "order_functions", "order_trigger",  "commit",         NULL};
+    const char *const *outbox = ordered ? with_trigger : plain;
     /* With a preset the outbox belongs to the application: only the other tables are created. */
     bool ours = options->preset_columns == NULL;
     struct table table = *existing;
@@ -276,8 +374,8 @@ char *schema_complete_sql(const struct table *existing, const struct outbox_opti
     const char *sections[SECTIONS_MAX] = {NULL};
 
     schema_foresee(&table, options);
-    for (size_t i = 0; ours && i < sizeof outbox / sizeof *outbox; i++)
-        add_section(sections, outbox[i]);
+    for (; ours && *outbox != NULL; outbox++)
+        add_section(sections, *outbox);
     add_section(sections, schema_index_section(options));
     add_section(sections, options->order == ORDER_KEY ? "slice" : NULL);
     add_section(sections, "parked");

@@ -17,6 +17,15 @@ extern const char embedded_schema[];
 /* pg_advisory_xact_lock's: one `init` goes after another. */
 #define SCHEMA_LOCK "7246113", "1"
 
+/* The second keys of the locks that the order trigger takes: 7246115 * 256 and the key's bucket;
+ * and the gate. The first key is the table's oid. */
+#define BUCKETS 256
+#define BUCKET_LOCK (7246115 * BUCKETS)
+#define GATE_LOCK (BUCKET_LOCK + BUCKETS)
+
+/* Not qualified: a trigger's name is the table's own. */
+#define ORDER_TRIGGER "zzz_outbox_relay_order"
+
 /* The column's type in the table, or the one that `init` gives it. */
 const char *schema_type(const struct table *table, enum column column);
 
@@ -34,8 +43,17 @@ const char *schema_index_section(const struct outbox_options *options);
  * there is no memory; free() the result. */
 char *schema_sections_sql(const struct table *table, const struct outbox_options *options,
                           const char *const *sections);
-/* The SQL that creates everything. */
-char *schema_complete_sql(const struct table *table, const struct outbox_options *options);
+/* The SQL that creates everything; `ordered`: with the order trigger. */
+char *schema_complete_sql(const struct table *table, const struct outbox_options *options,
+                          bool ordered);
+/* The SQL that adds the order trigger to a table that exists, up to the grants and COMMIT. `drawn`:
+ * the sequence, quoted, from which the ids were drawn before; "": none. */
+char *schema_order_sql(const struct table *table, const struct outbox_options *options,
+                       const char *drawn);
+#define ORDER_QUOTES "$order$" /* around the bodies of the order trigger's functions */
+/* The body of the trigger's function, and its settings as pg_proc has them; NULL: none. */
+char *schema_order_body(const struct table *table, const struct outbox_options *options);
+const char *schema_order_config(const struct table *table);
 
 struct schema_grant {
     const char *role;     /* quoted */

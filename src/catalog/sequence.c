@@ -1,5 +1,6 @@
 #include "catalog/sequence.h"
 
+#include "catalog/schema.h"
 #include "sql/sql.h"
 #include "sql/statements.h"
 
@@ -10,12 +11,14 @@ int sequence_describe(struct sequence *sequence, struct session *session, const 
                       struct error *error)
 {
     char oid[16];
-    const char *params[2] = {oid, table->columns[COLUMN_ID].name};
+    char ordered[sizeof table->stem + sizeof ORDER_SEQUENCE_SUFFIX];
+    const char *params[4] = {oid, table->columns[COLUMN_ID].name, ordered, ORDER_TRIGGER};
     PGresult *result;
 
     *sequence = (struct sequence){0};
     (void)snprintf(oid, sizeof oid, "%u", table->oid);
-    result = session_query(session, sql_body(statement_sequence), 2, params, error);
+    (void)snprintf(ordered, sizeof ordered, "%s" ORDER_SEQUENCE_SUFFIX, table->stem);
+    result = session_query(session, sql_body(statement_sequence), 4, params, error);
     if (result == NULL)
         return -1;
     if (PQntuples(result) > 0) {

@@ -37,6 +37,11 @@ struct table {
     char control_quoted[2 * QUOTED_BYTES_MAX]; /* "schema"."stem_control" */
     char claim_index_quoted[QUOTED_BYTES_MAX]; /* the name that init gives the claim's index */
     char notify_quoted[QUOTED_BYTES_MAX];      /* the trigger that init --notify adds */
+    /* What init --order-trigger adds (order_trigger.h), as the tables: */
+    char order_quoted[2 * QUOTED_BYTES_MAX];          /* "stem_order", the trigger's function */
+    char order_bucket_quoted[2 * QUOTED_BYTES_MAX];   /* "stem_bucket" */
+    char order_gate_quoted[2 * QUOTED_BYTES_MAX];     /* "stem_gate" */
+    char order_sequence_quoted[2 * QUOTED_BYTES_MAX]; /* "stem_order_seq" */
     bool lacks_schema;
     /* "schema.table", written as for the configuration, when this one is not there, but another
      * that differs in capitals or underscores, or only the schema does; "": none. */

@@ -28,6 +28,7 @@ struct arguments {
     const char *grant;
     const char *feed;
     bool notify;
+    bool order_trigger;
     bool json;
     bool watch;
     bool lanes;

@@ -19,19 +19,24 @@ const struct command commands[] = {
      "  outbox-relay run -c /etc/outbox-relay/shop.toml\n"
      "  outbox-relay run --drain\n",
      "drain", 0, 0, true, cli_run},
-    {"init", "[--print] [--notify] [--grant ROLE] [--feed TABLE]", "create the tables and indexes",
+    {"init", "[--print] [--notify] [--order-trigger] [--grant ROLE] [--feed TABLE]",
+     "create the tables and indexes",
      "Repeating it is safe. A table that exists is never altered: SQL that it needs is printed,\n"
      "and the exit status is 5.\n\n"
      "  --print        print the SQL of a complete set-up, and change nothing\n"
      "  --notify       add the trigger by which inserts wake idle relays\n"
+     "  --order-trigger\n"
+     "                 add the trigger that locks each row's key before it draws the id, so that\n"
+     "                 the application need not; for an outbox that exists print its SQL\n"
      "  --grant ROLE   print the grants that a relay's role needs\n"
      "  --feed TABLE   print the triggers that write the rows of another table into the outbox,\n"
      "                 and mark them there when they are sent\n\n"
      "examples:\n"
      "  outbox-relay init\n"
+     "  outbox-relay init --order-trigger\n"
      "  outbox-relay init --grant relay | psql shop\n"
      "  outbox-relay init --feed orders >feed.sql\n",
-     "print grant notify feed", 0, 0, true, cli_init},
+     "print grant notify order-trigger feed", 0, 0, true, cli_init},
     {"check", "[--json]", "test configuration, database and brokers: every problem",
      "Each problem comes with the SQL, command or key that mends it.\n\n"
      "  --json         one object per line\n\n"

@@ -49,7 +49,33 @@ static void print_columns(struct admin *admin)
     findings_free(&findings);
 }
 
-static enum exit_status create(struct admin *admin, bool notify)
+/* The SQL by which an outbox that was there before gets the order trigger is left to its owner, as
+ * what else it lacks. Returns 0, or -1 with *error and, unless it failed, *missing set. */
+static int add_order(struct admin *admin, char **missing, struct error *error)
+{
+    char *sql = admin_order_sql(admin, error);
+
+    if (sql == NULL)
+        return -1;
+    if (sql[0] != '\0') {
+        *missing = sql;
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "this SQL adds the order trigger; init leaves it to you, because the"
+                         " outbox is in use:");
+    }
+    free(sql);
+    return 0;
+}
+
+static void print_order(struct admin *admin)
+{
+    char grant[512];
+
+    admin_order_grant(admin, grant, sizeof grant);
+    (void)printf("the order trigger locks each key; other roles that insert need: %s\n", grant);
+}
+
+static enum exit_status create(struct admin *admin, const struct arguments *arguments)
 {
     char *elsewhere = strdup(admin_table_elsewhere(admin)); /* init describes the table anew */
     struct error error;
@@ -69,14 +95,18 @@ static enum exit_status create(struct admin *admin, bool notify)
                       " it as table in [outbox]\n",
                       elsewhere);
     free(elsewhere);
+    if (result == 0 && arguments->order_trigger)
+        result = add_order(admin, &missing, &error);
     if (result == 0) {
         (void)printf("the tables are ready\n");
         status = warn_of_adoption(admin);
         if (status != EXIT_DONE)
             return status;
-        if (notify && admin_init_notify(admin, &error) < 0)
+        if (arguments->order_trigger)
+            print_order(admin);
+        if (arguments->notify && admin_init_notify(admin, &error) < 0)
             return cli_fail(&error);
-        if (notify)
+        if (arguments->notify)
             (void)printf("inserts wake idle relays\n");
         return EXIT_DONE;
     }
@@ -119,6 +149,10 @@ static enum exit_status print(struct admin *admin, const struct arguments *argum
             print_columns(admin);
         status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
     }
+    if (status == EXIT_DONE && arguments->order_trigger && admin_has_table(admin)) {
+        sql = admin_order_sql(admin, &error);
+        status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
+    }
     if (status == EXIT_DONE && arguments->notify)
         status = print_and_free(admin_notify_sql(admin));
     if (status == EXIT_DONE && arguments->grant != NULL) {
@@ -140,12 +174,16 @@ enum exit_status cli_init(const struct arguments *arguments, struct config *conf
 
     if (admin == NULL)
         return cli_fail(&error);
+    if (arguments->order_trigger && admin_order(admin, &error) < 0) {
+        admin_close(admin);
+        return cli_fail(&error);
+    }
     if (arguments->print || arguments->grant != NULL || arguments->feed != NULL) {
         status = print(admin, arguments);
         admin_close(admin);
         return status;
     }
-    status = create(admin, arguments->notify);
+    status = create(admin, arguments);
     admin_close(admin);
     for (int i = 0; status == EXIT_DONE && i < config->relay.sink_count; i++)
         status = make_destinations(&config->relay.sinks[i]);

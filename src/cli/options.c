@@ -37,6 +37,7 @@ static const struct {
     {"print", FLAG, FIELD(print), 0, 0, NULL},
     {"grant", NOT_EMPTY, FIELD(grant), 0, 0, "a role"},
     {"notify", FLAG, FIELD(notify), 0, 0, NULL},
+    {"order-trigger", FLAG, FIELD(order_trigger), 0, 0, NULL},
     {"feed", NOT_EMPTY, FIELD(feed), 0, 0, "a table"},
     {"json", FLAG, FIELD(json), 0, 0, NULL},
     {"watch", FLAG, FIELD(watch), 0, 0, NULL},

@@ -115,6 +115,10 @@ static void put_summary(const struct status *status, const struct status_view *v
     put_line(out, columns, "dead     %s%s%s%s", status_count(count, sizeof count, status->dead),
              status->dead_is_bound ? " or more" : "", status->dead_oldest_s >= 0 ? ", oldest " : "",
              status->dead_oldest_s >= 0 ? status_age(age, sizeof age, status->dead_oldest_s) : "");
+    if (status->locks_keys[0] != '\0')
+        put_line(out, columns, "order    the %s each key",
+                 strcmp(status->locks_keys, "trigger") == 0 ? "trigger locks"
+                                                            : "application must lock");
     if (status->per_s >= 0)
         put_line(out, columns, "rate     %s/s",
                  status_count(count, sizeof count, (int64_t)(status->per_s + 0.5)));

@@ -145,6 +145,7 @@ json_t *status_pack(const struct status *status)
         json_t *value;
     } fields[] = {{"time", pack_time(status->taken_ms)},
                   {"table", pack_text(status->table)},
+                  {"keys_locked_by", text_or_null(status->locks_keys)},
                   {"backlog", count_or_null(status->backlog)},
                   {"backlog_is_lower_bound", json_boolean(status->backlog_is_bound)},
                   {"oldest_seconds", number_or_null(status->oldest_s)},

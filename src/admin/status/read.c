@@ -149,6 +149,16 @@ static int read_reasons(struct admin *admin, struct status *status, struct error
     return 0;
 }
 
+static int read_order(struct admin *admin, struct status *status, struct error *error)
+{
+    const char *who;
+
+    if (admin_order_kept_by(admin, &who, error) < 0)
+        return status_note_unknown(admin, status, "who locks the keys", error);
+    (void)snprintf(status->locks_keys, sizeof status->locks_keys, "%s", who);
+    return 0;
+}
+
 /* How many unsent rows of the outbox go to each sink, by their topics. */
 static int sink_of(const struct routes *routes, struct text topic)
 {
@@ -251,7 +261,7 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
         (void)snprintf(sink->name, sizeof sink->name, "%s", query->sinks[i]);
     }
     if (relays_ask(&asking, admin, status, query->wait_ms, error) < 0 ||
-        relays_hear(&asking, error) < 0 ||
+        relays_hear(&asking, error) < 0 || read_order(admin, status, error) < 0 ||
         read_database(admin, query, asking.unsent_from, status, error) < 0 ||
         status_fill_attention(admin, status, error) < 0)
         result = -1;

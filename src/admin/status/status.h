@@ -56,6 +56,7 @@ struct status_lane {
 struct status {
     int64_t taken_ms;
     char table[136];       /* schema.name */
+    char locks_keys[16];   /* "trigger", "application"; "": rows have no order, or it is unknown */
     int64_t backlog;       /* unsent rows of the outbox */
     bool backlog_is_bound; /* there are at least so many */
     double backlog_oldest_s;

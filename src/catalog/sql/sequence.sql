@@ -1,16 +1,23 @@
--- The sequence that the id column draws from, that of an identity column or of its default: its quoted name, whether
--- this role may read it, and how it counts.
--- $1 oid the outbox; $2 name the column.
+-- The sequence that the ids are drawn from, that of the order trigger while it is enabled, or that of an identity
+-- column or of the column's default: its quoted name, whether this role may read it, and how it counts.
+-- $1 oid the outbox; $2 name the column; $3 name the trigger's sequence; $4 name the trigger.
 SELECT '"' || replace(n.nspname, '"', '""') || '"."' || replace(c.relname, '"', '""') || '"',
        has_sequence_privilege(c.oid, 'SELECT'), s.seqcycle, s.seqcache, s.seqincrement, c.oid
 FROM pg_catalog.pg_attribute a
 JOIN pg_catalog.pg_depend d
-    ON d.classid = 'pg_catalog.pg_class'::regclass AND d.deptype = 'i'
-       AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum
+    ON d.classid = 'pg_catalog.pg_class'::regclass AND d.deptype IN ('i', 'a')
+       AND d.refclassid = 'pg_catalog.pg_class'::regclass AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum
     OR d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
        AND d.objid = (SELECT oid FROM pg_catalog.pg_attrdef WHERE adrelid = a.attrelid AND adnum = a.attnum)
-JOIN pg_catalog.pg_sequence s ON s.seqrelid = CASE d.deptype WHEN 'i' THEN d.objid ELSE d.refobjid END
+JOIN pg_catalog.pg_sequence s
+    ON s.seqrelid = CASE d.classid WHEN 'pg_catalog.pg_class'::regclass THEN d.objid ELSE d.refobjid END
 JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE a.attrelid = $1::oid AND a.attname = $2
-ORDER BY c.oid LIMIT 1
+CROSS JOIN LATERAL (
+    SELECT d.classid = 'pg_catalog.pg_class'::regclass AND d.deptype = 'a' AS is_owned,
+           c.relname = $3::name AND EXISTS (SELECT FROM pg_catalog.pg_trigger t
+                                            WHERE t.tgrelid = a.attrelid AND t.tgname = $4::name
+                                              AND t.tgenabled IN ('O', 'A')) AS is_ordered
+) which
+WHERE a.attrelid = $1::oid AND a.attname = $2 AND (is_ordered OR NOT is_owned)
+ORDER BY is_owned DESC, c.oid LIMIT 1

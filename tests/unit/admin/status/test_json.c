@@ -84,6 +84,7 @@ TEST(no_field_is_missing_when_there_is_nothing)
 {
     static const char *const names[] = {"time",
                                         "table",
+                                        "keys_locked_by",
                                         "backlog",
                                         "backlog_is_lower_bound",
                                         "parked",
