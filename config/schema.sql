@@ -147,8 +147,9 @@ ALTER SEQUENCE @order_sequence@ INCREMENT 1 CACHE 1 NO CYCLE OWNED BY @outbox@.@
 
 --[order_start]
 -- The next id is above all that were drawn. What the column draws by itself would be thrown away.
-SELECT pg_catalog.setval(@order_sequence_text@,
-    1 OPERATOR(pg_catalog.+) GREATEST(0, (SELECT pg_catalog.max(@id@) FROM @outbox@)@drawn@), false);
+SELECT pg_catalog.setval(@order_sequence_text@, 1 OPERATOR(pg_catalog.+) GREATEST(
+    (SELECT pg_catalog.max(@id@) FROM @outbox@), (SELECT pg_catalog.max(id) FROM @parked@),
+    (SELECT last_value FROM @order_sequence@)@drawn@), false);
 ALTER TABLE @outbox@ ALTER COLUMN @id@ DROP IDENTITY IF EXISTS;
 ALTER TABLE @outbox@ ALTER COLUMN @id@ DROP DEFAULT;
 ALTER TABLE @outbox@ ALTER COLUMN @id@ SET NOT NULL;
@@ -168,17 +169,17 @@ $order$;
 
 -- The first key of the advisory locks is the table's oid. The function runs as the role that inserts. All names are
 -- qualified, and a SET clause, which costs each row, stands only where the configuration has an expression for the key.
--- The transaction gets its number before it waits, because the relay's horizon can pass those that have one.
+-- The transaction gets its number before it waits, because the relay's horizon can pass those that have one. A row
+-- without a key locks none, since the functions are strict. PERFORM would run a query for each lock; := does not.
 CREATE OR REPLACE FUNCTION @order@() RETURNS trigger LANGUAGE plpgsql@order_settings@ AS $order$
 #variable_conflict use_column
 DECLARE
     relay_bucket CONSTANT int := @bucket:row@;
+    relay_done boolean;
 BEGIN
-    PERFORM pg_catalog.pg_current_xact_id();
-    PERFORM pg_catalog.pg_advisory_xact_lock_shared(TG_RELID::int, @gate_lock@);
-    IF relay_bucket IS NOT NULL THEN
-        PERFORM pg_catalog.pg_advisory_xact_lock(TG_RELID::int, @bucket_lock@ OPERATOR(pg_catalog.+) relay_bucket);
-    END IF;
+    relay_done := pg_catalog.pg_current_xact_id() IS NULL;
+    relay_done := pg_catalog.pg_advisory_xact_lock_shared(TG_RELID::int, @gate_lock@) IS NULL;
+    relay_done := pg_catalog.pg_advisory_xact_lock(TG_RELID::int, @bucket_lock@ OPERATOR(pg_catalog.+) relay_bucket) IS NULL;
     NEW.@id@ := pg_catalog.nextval(@order_sequence_text@);
     RETURN NEW;
 END

@@ -60,7 +60,9 @@ static int put_order(struct admin *admin, FILE *out, struct error *error)
 
     if (sequence_describe(&before, &admin->session, &admin->table, error) < 0)
         return -1;
-    sql = schema_order_sql(&admin->table, admin->options, before.quoted);
+    sql = schema_order_sql(
+        &admin->table, admin->options,
+        strcmp(before.quoted, admin->table.order_sequence_quoted) != 0 ? before.quoted : "");
     if (sql == NULL)
         return error_no_memory(error);
     (void)fputs(sql, out);

@@ -47,7 +47,7 @@ char *schema_sections_sql(const struct table *table, const struct outbox_options
 char *schema_complete_sql(const struct table *table, const struct outbox_options *options,
                           bool ordered);
 /* The SQL that adds the order trigger to a table that exists, up to the grants and COMMIT. `drawn`:
- * the sequence, quoted, from which the ids were drawn before; "": none. */
+ * another sequence, quoted, from which the ids were drawn before; "": none. */
 char *schema_order_sql(const struct table *table, const struct outbox_options *options,
                        const char *drawn);
 #define ORDER_QUOTES "$order$" /* around the bodies of the order trigger's functions */

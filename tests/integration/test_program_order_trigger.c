@@ -253,6 +253,28 @@ TEST(each_way_of_drawing_ids_gives_way_to_the_trigger)
     }
 }
 
+/* Rows that are sent and deleted, and those that are parked, leave no id in the outbox. */
+TEST(no_id_is_drawn_again_that_was_drawn_before)
+{
+    struct fixture *fixture = *state;
+
+    begin(fixture);
+    sql(fixture->conn,
+        INSERT_KEY("k", "1") "; " INSERT_KEY("k", "2") "; TRUNCATE outbox; ALTER TABLE"
+                                                       " outbox DISABLE TRIGGER " TRIGGER);
+    init_order(fixture, 5);
+    apply(fixture);
+    sql(fixture->conn, INSERT_KEY("k", "3"));
+    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox"), 3);
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, topic, key, state) VALUES (70, 't', 'k', 'dead');"
+        " ALTER TABLE outbox DISABLE TRIGGER " TRIGGER);
+    init_order(fixture, 5);
+    apply(fixture);
+    sql(fixture->conn, "TRUNCATE outbox; " INSERT_KEY("k", "4"));
+    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox"), 71);
+}
+
 TEST(init_says_of_which_outbox_no_trigger_keeps_the_order)
 {
     struct fixture *fixture = *state;
