@@ -19,7 +19,7 @@ const struct command commands[] = {
      "  outbox-relay run -c /etc/outbox-relay/shop.toml\n"
      "  outbox-relay run --drain\n",
      "drain", 0, 0, true, cli_run},
-    {"init", "[--print] [--notify] [--order-trigger] [--grant ROLE] [--feed TABLE]",
+    {"init", "[--print] [--notify] [--order-trigger]\n       [--grant ROLE] [--feed TABLE]",
      "create the tables and indexes",
      "Repeating it is safe. A table that exists is never altered: SQL that it needs is printed,\n"
      "and the exit status is 5.\n\n"
