@@ -10,11 +10,12 @@ GRANT USAGE ON SCHEMA "public" TO "relay";
 GRANT SELECT, DELETE, UPDATE ("sent_at") ON "public"."outbox" TO "relay";
 GRANT SELECT, INSERT, UPDATE, DELETE ON "public"."outbox_parked" TO "relay";
 GRANT SELECT, INSERT, DELETE ON "public"."outbox_control" TO "relay";
-GRANT SELECT ON SEQUENCE "public"."outbox_id_seq" TO "relay";
+GRANT SELECT ON SEQUENCE "public"."outbox_order_seq" TO "relay";
 GRANT SELECT, UPDATE (slices) ON "public"."outbox_slice" TO "relay";
 
--- An application only inserts into the outbox.
+-- An application only inserts into the outbox; the order trigger draws the ids.
 GRANT INSERT ON outbox TO app;
+GRANT USAGE ON SEQUENCE outbox_order_seq TO app;
 
 -- The example: orders, and the events that its consumer has received, each once.
 CREATE TABLE IF NOT EXISTS orders (
