@@ -37,6 +37,7 @@ static struct status make(void)
     struct status status = {
         .taken_ms = NOW_MS,
         .table = "public.outbox",
+        .locks_keys = "trigger",
         .backlog = 2000,
         .backlog_oldest_s = 62.5,
         .parked = 30,
@@ -85,6 +86,7 @@ TEST(all_that_matters_fits_80_by_24)
               "backlog  2,000, oldest 1 min 02 s\n"
               "parked   30, oldest 45 s, next try in 12 s\n"
               "dead     3, oldest 2 h 01 min\n"
+              "order    the trigger locks each key\n"
               "rate     40/s\n"
               "why rows are parked or dead:\n"
               "  30: unknown topic\n"
