@@ -8,7 +8,9 @@ CREATE OR REPLACE FUNCTION key_to_copy(branch int, line int) RETURNS text LANGUA
 $$;
 CREATE OR REPLACE FUNCTION place_of(id bigint, payload jsonb) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT id';
 \if :trigger
-CREATE OR REPLACE FUNCTION lock_to_copy(branch int) RETURNS void LANGUAGE sql AS 'SELECT outbox_gate()';
+-- Everybody waits behind one who waits at the gate, so nobody waits there for long.
+CREATE OR REPLACE FUNCTION lock_to_copy(branch int) RETURNS void LANGUAGE sql SET lock_timeout = '300ms' AS
+    'SELECT outbox_gate()';
 CREATE FUNCTION bucket_of(key text) RETURNS int LANGUAGE sql AS 'SELECT outbox_bucket($1)';
 \else
 CREATE OR REPLACE FUNCTION lock_to_copy(branch int) RETURNS void LANGUAGE sql AS 'SELECT';

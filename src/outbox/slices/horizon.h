@@ -20,7 +20,7 @@
 struct horizon;
 
 #define HORIZON_UNKNOWN INT64_MIN /* no bound is known: read every row */
-#define HORIZON_LONG_MAX 16       /* `high` ignores this many long holders; more of them block it */
+#define HORIZON_LONG_MAX 64       /* `high` ignores this many long holders; more of them block it */
 
 struct horizon_bound {
     int64_t low;
