@@ -25,7 +25,6 @@
  * that could read their rows. A row that takes too long is worth more patience. */
 #define ISOLATE_CLAIMS 4
 #define CAREFUL_MS 5000
-#define UNJUDGED_MS 5000
 
 static int level_of(const struct outbox *outbox, const struct batch *batch)
 {
@@ -176,19 +175,21 @@ int64_t outbox_claim_slept_ms(const struct outbox *outbox)
  * column that raises an error, a text that is too large or takes longer than statement_timeout.
  * Such a row would make every claim that includes it fail. */
 
-/* Returns 1 when the batch has a message with the row's ctid and id, 0 when no row is due, -1 when
- * the session is closed. */
-static int lock_first_row(struct outbox *outbox, struct batch *batch,
-                          const struct claim_request *request, struct error *error)
+/* Once the round is read, the batch has a message with the ctid and id of the row that is locked,
+ * or none if there is no such row. */
+static enum round_result lock_row(struct outbox *outbox, struct batch *batch,
+                                  const struct claim_request *request, enum round_rows rows,
+                                  struct error *error)
 {
+    enum round_result result = ROUND_FAILED;
+
     slice_lock_narrow(outbox->slices);
     (void)slice_lock_read_horizon(outbox->slices, request);
-    if (round_queue(outbox, batch, request, ROUND_FIRST_ROW, error) < 0 ||
-        session_sync(&outbox->session, error) < 0 ||
-        round_read(outbox, batch, request, ROUND_FIRST_ROW, error) != ROUND_READ)
-        return -1;
+    if (round_queue(outbox, batch, request, rows, error) == 0 &&
+        session_sync(&outbox->session, error) == 0)
+        result = round_read(outbox, batch, request, rows, error);
     slice_lock_forget(outbox->slices);
-    return batch->count;
+    return result;
 }
 
 /* Returns 1 when the row can be read; 0 when it cannot, with *error set and the transaction usable;
@@ -234,21 +235,20 @@ static int read_row(struct outbox *outbox, const struct batch *batch,
     return -1;
 }
 
-/* After a claim of a single row failed: locks the first due row without reading its values, then
- * tries to read them. If that fails, the batch contains this row alone, rejected with the server's
- * message. Settling parks it as dead: the server copies it without converting its values. Otherwise
- * the batch is empty. Returns 0, or -1 with *error set. */
-static int claim_unreadable(struct outbox *outbox, struct batch *batch,
-                            const struct claim_request *request, struct error *error)
+/* No row was locked. Returns 0, or -1. */
+static int leave_row(struct outbox *outbox, struct batch *batch, enum round_result result)
 {
-    int found = lock_first_row(outbox, batch, request, error);
-    int readable;
+    return result == ROUND_CHANGED ? start_anew(outbox, batch) : session_abort(&outbox->session);
+}
 
-    if (found < 0)
-        return session_abort(&outbox->session);
-    if (found == 0)
-        return session_end_transaction(&outbox->session, false, error);
-    readable = read_row(outbox, batch, request, error);
+/* After a row was locked: tries to read its values. If that fails, the batch contains this row
+ * alone, rejected with the server's message. Settling parks it as dead: the server copies it
+ * without converting its values. Otherwise the batch is empty. Returns 0, or -1 with *error set. */
+static int take_unreadable(struct outbox *outbox, struct batch *batch,
+                           const struct claim_request *request, struct error *error)
+{
+    int readable = batch->count > 0 ? read_row(outbox, batch, request, error) : 1;
+
     if (readable < 0)
         return session_abort(&outbox->session);
     if (readable > 0) {
@@ -260,6 +260,57 @@ static int claim_unreadable(struct outbox *outbox, struct batch *batch,
     else
         fill_unreadable(batch, &batch->messages[0], outbox->table.is_computed, error);
     return 0;
+}
+
+/* While a sink is away, a row whose topic cannot be computed makes every statement fail that looks
+ * for rows behind it. So it is looked for by itself, and then locked and read as any other. If
+ * another lane has it, or its slice, the lane rests meanwhile. The error is another one if the row
+ * can be read: it is returned, and the next session describes the tables anew. */
+static int claim_unroutable(struct outbox *outbox, struct batch *batch,
+                            const struct claim_request *request, struct error *error)
+{
+    struct claim_request alone = {.payload_max = request->payload_max};
+    int found = away_find_row(outbox->slices, request, batch_add(batch), error);
+    const struct error cause = *error;
+    enum round_result result;
+    bool locked;
+
+    if (found < 0)
+        return -1;
+    batch->has_more = false;
+    if (found == 0) {
+        batch->count = 0;
+        return 0;
+    }
+    slice_lock_choose(outbox->slices, batch->messages[0].slice);
+    result = lock_row(outbox, batch, &alone, ROUND_FOUND_ROW, error);
+    if (result != ROUND_READ)
+        return leave_row(outbox, batch, result);
+    locked = batch->count > 0;
+    if (take_unreadable(outbox, batch, &alone, error) < 0)
+        return -1;
+    batch->has_more = batch->count > 0;
+    if (!locked || batch->count > 0)
+        return 0;
+    *error = cause;
+    return session_abort(&outbox->session);
+}
+
+/* A claim of a single row failed: the first due row is locked without reading its values. */
+static int claim_unreadable(struct outbox *outbox, struct batch *batch,
+                            const struct claim_request *request, struct error *error)
+{
+    struct claim_request first = *request;
+    enum round_result result;
+
+    if (request->refused) /* the claim has failed for the one that is due first */
+        first.away = 0;
+    result = lock_row(outbox, batch, &first, ROUND_FIRST_ROW, error);
+    if (claim_computes_topics(request) &&
+        (result == ROUND_UNREADABLE || result == ROUND_UNROUTABLE))
+        return claim_unroutable(outbox, batch, request, error);
+    return result == ROUND_READ ? take_unreadable(outbox, batch, &first, error)
+                                : leave_row(outbox, batch, result);
 }
 
 /* Some row of the claim cannot be read: claims ask for fewer rows until it is alone. If the claim
@@ -287,23 +338,6 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
     return claim_unreadable(outbox, batch, request, error);
 }
 
-bool outbox_judges_topics(const struct outbox *outbox)
-{
-    return clock_left_ms(outbox->unjudged_until_ms) <= 0;
-}
-
-static void stop_judging(struct outbox *outbox, const struct claim_request *request,
-                         const struct error *error)
-{
-    if (request->away == 0 || outbox->table.columns[COLUMN_TOPIC].expression == NULL)
-        return;
-    outbox->unjudged_until_ms = clock_now_ms() + UNJUDGED_MS;
-    log_event(
-        LOG_WARN, LOG_FIELDS(.error = error->text),
-        "the topic of a row cannot be computed while a sink is away: other rows may wait until"
-        " the row is mended or the sink is back");
-}
-
 static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
@@ -315,11 +349,8 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     scanned = away_scan(outbox->slices, request, error);
     if (scanned < 0)
         return -1;
-    if (scanned > 0) {
-        stop_judging(outbox, request, error);
-        batch->has_more = true;
-        return 0;
-    }
+    if (scanned > 0)
+        return claim_unroutable(outbox, batch, request, error);
     if (!outbox->session.in_flight) {
         batch->has_more = away_is_starting(outbox->slices, request);
         if (batch->has_more)
@@ -336,8 +367,9 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     case ROUND_READ:
         break;
     case ROUND_UNREADABLE:
-        stop_judging(outbox, request, error);
         return isolate(outbox, batch, request, error);
+    case ROUND_UNROUTABLE:
+        return claim_unroutable(outbox, batch, request, error);
     case ROUND_CHANGED:
         return start_anew(outbox, batch);
     case ROUND_FAILED:
@@ -364,8 +396,6 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
 {
     if (claim(outbox, batch, request, error) == 0)
         return 0;
-    if (error_is_sqlstate(error, "22") || error_is_sqlstate(error, "P0"))
-        stop_judging(outbox, request, error);
     filter_name_error(&outbox->table, error);
     return -1;
 }

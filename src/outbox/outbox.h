@@ -66,10 +66,6 @@ bool outbox_claim_is_lost(const struct outbox *outbox);
 int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error);
 
-/* Whether claims may leave out the rows of sinks that are away. For a moment they may not, after
- * the topic of some row could not be computed: claimed alone, the row is found and parked. */
-bool outbox_judges_topics(const struct outbox *outbox);
-
 /* Whether the next claim has been sent with a settlement. */
 bool outbox_has_claim(const struct outbox *outbox);
 

@@ -29,6 +29,7 @@ struct step {
     enum {
         FAILS_NEVER,
         FAILS_OF_TABLE,
+        FAILS_OF_TOPIC, /* or of the table */
         FAILS_OF_ROW
     } fails; /* what is wrong if the statement fails */
 };
@@ -83,6 +84,8 @@ static void name_rows(const struct round *round, char name[32])
     if (is_claim(round))
         (void)snprintf(name, 32, "claim%s_%d", kind,
                        request->refused ? round->outbox->refused_level : round->outbox->level);
+    else if (round->rows == ROUND_FOUND_ROW)
+        (void)snprintf(name, 32, "lock_row");
     else
         (void)snprintf(name, 32, "first%s_row", kind);
 }
@@ -99,6 +102,12 @@ static int queue_rows(struct round *round, const char *name, struct error *error
     struct slice_lock_bounds bounds;
     int count = 2;
 
+    if (round->rows == ROUND_FOUND_ROW) {
+        const struct array row = {.bytes = (char *)round->batch->messages[0].row,
+                                  .len = MESSAGE_ROW_BYTES};
+
+        return session_queue(&outbox->session, name, 1, &row, true, error);
+    }
     if (claim_is_of_outbox(request) && outbox->options->order == ORDER_NONE &&
         table_has_integer_ids(&outbox->table)) {
         if (slice_lock_put_bounds(outbox->slices, round->batch, &bounds, &params[2], error) < 0)
@@ -144,6 +153,7 @@ static int read_rows(struct round *round, PGresult *answer, struct error *error)
                              : request->parked ? CLAIM_REPLAYED
                                                : CLAIM_DUE,
                              error);
+    round->batch->count = 0;
     if (PQntuples(answer) > 0)
         add_first_row(round, answer);
     return 0;
@@ -192,7 +202,7 @@ static const struct step steps[] = {
      .queue = queue_slices,
      .status = PGRES_TUPLES_OK,
      .read = read_slices,
-     .fails = FAILS_OF_TABLE},
+     .fails = FAILS_OF_TOPIC},
     {.statement = "end_notes_of_none", .applies = is_of_refused, .status = PGRES_TUPLES_OK},
     {.statement = "keep_slices", .status = PGRES_COMMAND_OK},
     {.statement = "hurry", .applies = is_claim, .status = PGRES_COMMAND_OK},
@@ -273,7 +283,11 @@ static enum round_result note_failure(struct round *round, const struct step *st
     table_name_holders(&outbox->table, &outbox->session, error);
     if (failure == FAILURE_OTHER)
         session_close(&outbox->session);
-    return of_row && failure_is_of_row(failure) ? ROUND_UNREADABLE : ROUND_FAILED;
+    if (!failure_is_of_row(failure) || step->fails == FAILS_OF_TABLE)
+        return ROUND_FAILED;
+    if (of_row)
+        return ROUND_UNREADABLE;
+    return claim_computes_topics(round->request) ? ROUND_UNROUTABLE : ROUND_FAILED;
 }
 
 static enum round_result read_step(struct round *round, const struct step *step,

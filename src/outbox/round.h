@@ -10,14 +10,17 @@
  */
 
 enum round_rows {
-    ROUND_CLAIM,    /* claims rows, into batch->rows */
-    ROUND_FIRST_ROW /* finds the first row that a claim would lock, and makes a message of its ids
-                     */
+    ROUND_CLAIM,     /* claims rows, into batch->rows */
+    ROUND_FIRST_ROW, /* finds the first row that a claim would lock, and makes a message of its ids
+                      */
+    ROUND_FOUND_ROW  /* the same of the row of the batch's only message, in place of this message */
 };
 
 enum round_result {
     ROUND_READ,
     ROUND_UNREADABLE, /* the values of a row made the claim fail; rolled back */
+    ROUND_UNROUTABLE, /* a topic that cannot be computed kept slices from being locked; rolled back
+                       */
     ROUND_CHANGED,    /* the tables are not as they were described */
     ROUND_FAILED      /* *error is set; the session may be closed */
 };

@@ -101,6 +101,10 @@ static const struct {
     {"remaining", .text = statement_remaining},
     {"scan", .text = statement_scan_slices, .when = BY_SLICE | BOUNDED},
     {"scan", .text = statement_scan_window, .when = UNORDERED | BOUNDED},
+    {"topics", .text = statement_topics_slices, .when = BY_SLICE},
+    {"topics", .text = statement_topics_window, .when = UNORDERED | BOUNDED},
+    {"topics", .text = statement_topics_table, .when = UNORDERED | UNBOUNDED},
+    {"lock_row", .text = statement_lock_row},
 };
 
 _Static_assert(SESSION_STATEMENT_MS == 10000, "take_time restores the session's own limit");

@@ -42,11 +42,10 @@ struct outbox {
         unsigned char row[MESSAGE_ROW_BYTES];
         int64_t note;
     } killer;
-    int64_t careful_until_ms;  /* until then, all but the smallest payloads are claimed alone */
-    int64_t unjudged_until_ms; /* until then no topic is computed to see whether its sink is away */
-    bool claims_carefully;     /* so does the current claim */
-    int64_t isolate_until_ms;  /* the level does not fall before, to isolate a row */
-    int isolate_claims; /* nor before so many more claims have read all rows; 0: until then */
+    int64_t careful_until_ms; /* until then, all but the smallest payloads are claimed alone */
+    bool claims_carefully;    /* so does the current claim */
+    int64_t isolate_until_ms; /* the level does not fall before, to isolate a row */
+    int isolate_claims;       /* nor before so many more claims have read all rows; 0: until then */
 };
 
 /* After rows of a claim made trouble, the next claims of this kind ask for fewer, to isolate them.

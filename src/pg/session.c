@@ -379,6 +379,28 @@ int session_check(struct session *session, ExecStatusType status, struct error *
     return result != NULL ? 0 : -1;
 }
 
+int session_read_last(struct session *session, PGresult **last, struct error *error)
+{
+    int64_t deadline_ms = answer_deadline_ms(session);
+    PGresult *result;
+
+    *last = NULL;
+    session->failure = FAILURE_OTHER;
+    if (PQsetSingleRowMode(session->conn) != 1)
+        return fail_and_close(session, error);
+    while (PQresultStatus(result = next_result(session, deadline_ms, error)) ==
+           PGRES_SINGLE_TUPLE) {
+        PQclear(*last);
+        *last = result;
+    }
+    if (result != NULL && PQresultStatus(result) == PGRES_TUPLES_OK)
+        session->failure = FAILURE_NONE;
+    else if (result != NULL)
+        note_failure(session, result, error);
+    PQclear(result);
+    return session->failure == FAILURE_NONE ? 0 : -1;
+}
+
 PGresult *session_expect(struct session *session, ExecStatusType status, struct error *error)
 {
     PGresult *result = session_answer(session, status, error);

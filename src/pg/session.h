@@ -115,6 +115,9 @@ int session_skip(struct session *session, ExecStatusType status, struct error *e
  * failed. The rest of the round trip is then skipped by session_finish() or session_roll_back(). */
 PGresult *session_answer(struct session *session, ExecStatusType status, struct error *error);
 int session_check(struct session *session, ExecStatusType status, struct error *error);
+/* Reads the rows of the next result one by one. Returns 0, or -1 like session_answer(). *last: the
+ * last row, also of those before the failure; NULL: there is none. */
+int session_read_last(struct session *session, PGresult **last, struct error *error);
 /* The same for the answer to COMMIT; that the server has rolled back is a failure too. */
 int session_read_commit(struct session *session, struct error *error);
 /* Reads all answers up to the Sync. Returns 1; 0 with *error and session->failure set when a

@@ -248,8 +248,7 @@ static int publish(struct lane *lane)
 /* A claim of outbox rows. A payload too large for every sink is not fetched. */
 static struct claim_request outbox_request(const struct lane *lane)
 {
-    struct claim_request claim = {.away =
-                                      outbox_judges_topics(lane->outbox) ? lane->sinks.away : 0};
+    struct claim_request claim = {.away = lane->sinks.away};
 
     for (int i = 0; i < lane->options->sink_count; i++) {
         int64_t bytes = broker_payload_max(lane->sinks.brokers[i]);

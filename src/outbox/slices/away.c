@@ -5,6 +5,7 @@
 #include "outbox/slices/statements.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define PAUSE_MS_MIN 250 /* between two rounds of scans */
 #define RESTART_MS 5000  /* then the window moves back to the bound, for rows committed late */
@@ -12,7 +13,7 @@
 
 static bool applies(const struct slice_lock *lock, const struct claim_request *request)
 {
-    return request->away != 0 && claim_is_of_outbox(request) && lock->horizon != NULL &&
+    return claim_computes_topics(request) && lock->horizon != NULL &&
            table_has_integer_ids(lock->owner.table);
 }
 
@@ -58,7 +59,7 @@ static int run_scan(struct session *session, const struct scan *scan, PGresult *
         session_sync(session, error) < 0)
         return session_abort(session);
     *result = session_answer(session, PGRES_TUPLES_OK, error);
-    of_row = *result == NULL && session->computes_values && failure_is_of_row(session->failure);
+    of_row = *result == NULL && failure_is_of_row(session->failure);
     if ((*result == NULL && !of_row) ||
         session_skip(session, PGRES_PIPELINE_SYNC, of_row ? &other : error) < 0) {
         PQclear(*result);
@@ -91,6 +92,41 @@ static int scan_slices(struct slice_lock *lock, const struct claim_request *requ
     lock->walk.took_ms += clock_now_ms() - began_ms;
     scan_round_adapt(round, clock_now_ms() - began_ms, slices);
     return 0;
+}
+
+int away_find_row(struct slice_lock *lock, const struct claim_request *request,
+                  struct message *found, struct error *error)
+{
+    struct session *session = lock->owner.session;
+    bool bounded = table_has_integer_ids(lock->owner.table);
+    struct scan scan = {
+        .first = lock->walk.round.next, .count = lock->choice.count, .away = request->away};
+    PGresult *last = NULL;
+    struct error other;
+    bool failed;
+
+    (void)slice_lock_read_horizon(lock, request);
+    if (scan_fill(&scan, &lock->view, lock->choice.count, error) < 0 ||
+        session_queue(session, "topics", bounded ? SCAN_PARAMS : 1,
+                      bounded ? scan.params : &scan.params[SCAN_AWAY], true, error) < 0 ||
+        session_sync(session, error) < 0) {
+        scan_free(&scan);
+        return session_abort(session);
+    }
+    scan_free(&scan);
+    failed = session_read_last(session, &last, error) < 0;
+    if (failed && last != NULL && failure_is_of_row(session->failure)) {
+        found->slice = wire_int4(PQgetvalue(last, 0, TOPICS_SLICE));
+        memcpy(found->row, PQgetvalue(last, 0, TOPICS_ROW), sizeof found->row);
+    } else if (failed) {
+        PQclear(last);
+        return session_abort(session);
+    }
+    PQclear(last);
+    if (session_skip(session, PGRES_PIPELINE_SYNC, &other) == 0)
+        return failed;
+    *error = other;
+    return -1;
 }
 
 static void rest(struct away_walk *walk)

@@ -16,8 +16,13 @@
  */
 
 /* To be called before a claim: scans if a scan is due and the claim has not been sent already.
- * Returns 0; 1 when the topic of a row cannot be computed; -1 with *error set. */
+ * Returns 0; 1 with *error set when the topic of a row cannot be computed; -1 with *error set. */
 int away_scan(struct slice_lock *lock, const struct claim_request *request, struct error *error);
+/* To be called when the topic of a row cannot be computed: finds the row, and sets its place and
+ * its slice in `found`. Locks nothing. Returns 1 with *error set to what PostgreSQL says; 0: there
+ * is no such row any more; -1 with *error set and the session closed. */
+int away_find_row(struct slice_lock *lock, const struct claim_request *request,
+                  struct message *found, struct error *error);
 /* Whether some slices have not been scanned yet. Then the lane must not claim: the claim would read
  * all rows of the sinks that are away. */
 bool away_is_starting(const struct slice_lock *lock, const struct claim_request *request);

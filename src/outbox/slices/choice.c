@@ -17,7 +17,7 @@ static int busy_width_of(int count)
 
 int choice_init(struct slice_choice *choice, int count)
 {
-    *choice = (struct slice_choice){.count = count, .busy_width = busy_width_of(count)};
+    *choice = (struct slice_choice){.count = count, .busy_width = busy_width_of(count), .only = -1};
     choice->width =
         choice->busy_width; /* a lane that began with all slices would leave none to others */
     choice->last_claim = calloc((size_t)count, sizeof *choice->last_claim);
@@ -62,8 +62,9 @@ void choice_list_candidates(struct slice_choice *choice, const struct horizon_bo
 
     choice->candidate_count = 0;
     for (int i = 0; i < choice->count; i++)
-        if (choice->retry_after_ms[i] <= now_ms)
+        if (choice->only >= 0 ? i == choice->only : choice->retry_after_ms[i] <= now_ms)
             choice->candidates[choice->candidate_count++] = i;
+    choice->only = -1;
     qsort_r(choice->candidates, (size_t)choice->candidate_count, sizeof *choice->candidates,
             compare_slices, &ranking);
 }

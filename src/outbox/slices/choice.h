@@ -20,6 +20,7 @@ struct slice_choice {
     int64_t *retry_after_ms; /* for each slice, when to try it again after a row was locked; or 0 */
     int32_t *candidates;     /* the slices that the next claim may lock, in order */
     int candidate_count;
+    int only; /* the next claim may lock no other slice; -1: any */
 };
 
 /* Returns 0, or -1 when there is no memory. */

@@ -17,4 +17,10 @@ static inline bool claim_is_of_outbox(const struct claim_request *request)
     return !request->parked && !request->refused;
 }
 
+/* Whether the claim computes the topics of rows, to leave out those of sinks that are away. */
+static inline bool claim_computes_topics(const struct claim_request *request)
+{
+    return request->away != 0 && claim_is_of_outbox(request);
+}
+
 #endif

@@ -9,6 +9,7 @@
  * locks none of the rows. */
 
 #define SCAN_PARAMS 5
+#define SCAN_AWAY 4 /* the index of the last one */
 
 struct scan {
     int count; /* slices first ... first + count - 1, wrapping after the last; 0: no scan */

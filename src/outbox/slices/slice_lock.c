@@ -73,6 +73,11 @@ void slice_lock_narrow(struct slice_lock *lock)
     lock->choice.width = 1;
 }
 
+void slice_lock_choose(struct slice_lock *lock, int slice)
+{
+    lock->choice.only = slice;
+}
+
 void slice_lock_forget(struct slice_lock *lock)
 {
     lock->locked_count = 0;

@@ -37,6 +37,8 @@ bool slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request
 void slice_lock_ignore_bounds(struct slice_lock *lock);
 /* The next claim locks one slice only. */
 void slice_lock_narrow(struct slice_lock *lock);
+/* The next claim locks this slice, or none. */
+void slice_lock_choose(struct slice_lock *lock, int slice);
 
 /* Queues the statement of this name, which locks slices, and reads its answer. Return 0, or -1 with
  * *error set and the session closed. */

@@ -46,4 +46,6 @@ enum holders_column { HOLDERS_FILE, HOLDERS_TRANSACTION, HOLDERS_PREPARED, HOLDE
 
 enum scan_column { SCAN_SLICE, SCAN_LOWEST, SCAN_READ_HIGH, SCAN_END };
 
+enum topics_column { TOPICS_SLICE, TOPICS_ROW };
+
 #endif

@@ -7,7 +7,7 @@ WITH wal AS MATERIALIZED (
     FROM {outbox}
     WHERE (SELECT lsn FROM wal) IS NOT NULL
       AND {claimable}
-      AND {sink_is_here:$1}
+      AND ($1::int8 = 0 OR CASE WHEN {claimable} THEN {sink_is_here:$1} END)
     ORDER BY {outbox_name}.{id} LIMIT {limit}
     {lock_mode} SKIP LOCKED
 )

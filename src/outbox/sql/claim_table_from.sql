@@ -16,7 +16,7 @@ WITH held AS MATERIALIZED (
                        ELSE $3::int8 END
       AND {id} <= $7::int8
       AND {claimable}
-      AND {sink_is_here:$1}
+      AND ($1::int8 = 0 OR CASE WHEN {claimable} THEN {sink_is_here:$1} END)
     ORDER BY {outbox_name}.{id} LIMIT {limit}
     {lock_mode} SKIP LOCKED
 )

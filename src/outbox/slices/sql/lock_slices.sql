@@ -49,7 +49,7 @@ FROM (
                             CASE WHEN (SELECT running FROM held) THEN relay_candidate.high ELSE relay_candidate.low END)
                     AND {slice_of_row} < relay_candidate.slice + 1
                     AND {claimable}
-                    AND {sink_is_here:$8}))
+                    AND ($8::int8 = 0 OR CASE WHEN {claimable} THEN {sink_is_here:$8} END)))
             FOR UPDATE SKIP LOCKED
         ) lock_taken
         LIMIT $7::int4

@@ -20,6 +20,6 @@ LEFT JOIN LATERAL (
             WHERE {id} >= CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END
               AND {claimable}
             ORDER BY {outbox_name}.{id} LIMIT {window} + 1
-        ) unsent
+        ) {outbox_name}
     ) numbered
 ) found ON $5::int8 IS NOT NULL
