@@ -29,8 +29,8 @@ WITH held AS MATERIALIZED (
                AND ({slice_of_row}, {id}) >= (
                        relay_slice, CASE WHEN (SELECT running FROM held) THEN relay_high ELSE relay_low END)
                AND {slice_of_row} < relay_slice + 1
-               AND {claimable}
-               AND ($1::int8 = 0 OR CASE WHEN {claimable} THEN {sink_is_here:$1} END)
+               AND {unsent}
+               AND CASE WHEN {is_not_noted} THEN {sink_is_here:$1} END
              ORDER BY {slice_of_row}, {outbox_name}.{id}
              LIMIT (
                  SELECT ({limit} - 1 + slice_count) / slice_count

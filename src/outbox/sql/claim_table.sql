@@ -6,8 +6,8 @@ WITH wal AS MATERIALIZED (
     SELECT {outbox_name}.ctid AS relay_row, {outbox_name}.xmin AS relay_xmin, {columns}, 0 AS relay_slice
     FROM {outbox}
     WHERE (SELECT lsn FROM wal) IS NOT NULL
-      AND {claimable}
-      AND ($1::int8 = 0 OR CASE WHEN {claimable} THEN {sink_is_here:$1} END)
+      AND {unsent}
+      AND CASE WHEN {is_not_noted} THEN {sink_is_here:$1} END
     ORDER BY {outbox_name}.{id} LIMIT {limit}
     {lock_mode} SKIP LOCKED
 )

@@ -15,8 +15,8 @@ WITH held AS MATERIALIZED (
                        WHEN (SELECT running FROM held) THEN $4::int8
                        ELSE $3::int8 END
       AND {id} <= $7::int8
-      AND {claimable}
-      AND ($1::int8 = 0 OR CASE WHEN {claimable} THEN {sink_is_here:$1} END)
+      AND {unsent}
+      AND CASE WHEN {is_not_noted} THEN {sink_is_here:$1} END
     ORDER BY {outbox_name}.{id} LIMIT {limit}
     {lock_mode} SKIP LOCKED
 )

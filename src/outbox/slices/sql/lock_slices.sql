@@ -48,8 +48,8 @@ FROM (
                             relay_candidate.slice,
                             CASE WHEN (SELECT running FROM held) THEN relay_candidate.high ELSE relay_candidate.low END)
                     AND {slice_of_row} < relay_candidate.slice + 1
-                    AND {claimable}
-                    AND ($8::int8 = 0 OR CASE WHEN {claimable} THEN {sink_is_here:$8} END)))
+                    AND {unsent}
+                    AND CASE WHEN {is_not_noted} THEN {sink_is_here:$8} END))
             FOR UPDATE SKIP LOCKED
         ) lock_taken
         LIMIT $7::int4

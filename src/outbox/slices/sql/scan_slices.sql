@@ -12,7 +12,7 @@ LEFT JOIN LATERAL (
     WHERE ({slice_of_row}, {id}) >= (
               relay_scan.slice, CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END)
       AND {slice_of_row} < relay_scan.slice + 1
-      AND {claimable}
-      AND ($5::int8 = 0 OR CASE WHEN {claimable} THEN {sink_is_here:$5} END)
+      AND {unsent}
+      AND CASE WHEN {is_not_noted} THEN {sink_is_here:$5} END
     ORDER BY {slice_of_row}, {outbox_name}.{id} LIMIT 1
 ) found ON $5::int8 IS NOT NULL

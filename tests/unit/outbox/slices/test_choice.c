@@ -57,6 +57,15 @@ static const char *choose(int count)
     return choose_at(NOW_MS, count);
 }
 
+TEST(a_slice_that_was_chosen_is_the_only_candidate_of_the_next_claim)
+{
+    choice_postpone(&choice, &(int32_t){7}, 1, NOW_MS + POSTPONE_MS);
+    choice.only = 7;
+    assert_string_equal(choose(SLICES), "7");
+    assert_int_equal(choice.candidate_count, 1);
+    assert_string_equal(choose(3), "0 1 2");
+}
+
 static bool is_candidate(int slice, int64_t now_ms)
 {
     choice_list_candidates(&choice, bounds, now_ms);
