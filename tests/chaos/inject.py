@@ -252,9 +252,9 @@ class Injector:
             for name in brokers:
                 self.lab.service("pause", name)
             time.sleep(fault.seconds)
-            # The clients may all wait for a key that a paused one holds.
+            # The clients may all wait for a key that a paused one holds. These events have none.
             self.lab.sql("SET synchronous_commit = off; BEGIN;"
-                         " SELECT count(post('forgotten' || n, 1, 1, 1, 1, 0, 0, n))"
+                         " SELECT count(post(NULL, 0, 1, 1, 1, 0, 0, n, 'keyless'))"
                          f" FROM generate_series({fault.number}000, {fault.number}000 + 19) n;"
                          " INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)"
                          " SELECT 1, 1, 1, 0, now() FROM generate_series(1, 20); COMMIT")
