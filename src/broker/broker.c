@@ -59,9 +59,10 @@ void broker_show_headers(const struct broker *broker, struct batch *batch, struc
     message->header_count = count;
 }
 
-enum order_kept broker_keeps_order(const struct broker *broker)
+enum order_kept broker_keeps_order(const struct broker *broker, const struct batch *batch, int sink)
 {
-    return broker->ops->keeps_order != NULL ? broker->ops->keeps_order(broker) : ORDER_NOT_KEPT;
+    return broker->ops->keeps_order != NULL ? broker->ops->keeps_order(broker, batch, sink)
+                                            : ORDER_NOT_KEPT;
 }
 
 int64_t broker_payload_max(const struct broker *broker)

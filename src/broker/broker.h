@@ -68,8 +68,10 @@ struct broker_ops {
     void (*explain)(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 
     /* Which messages of a key may be sent together: those of which the client stores none after
-     * one that has failed. Valid for the next batch. NULL: ORDER_NOT_KEPT. */
-    enum order_kept (*keeps_order)(const struct broker *broker);
+     * one that has failed. ORDER_NOT_KEPT also where that would take longer for this batch, whose
+     * waves are those of ORDER_NOT_KEPT. NULL: ORDER_NOT_KEPT. */
+    enum order_kept (*keeps_order)(const struct broker *broker, const struct batch *batch,
+                                   int sink);
 
     /* The largest payload that the broker accepts, in bytes; larger ones are not fetched from the
      * table. */
@@ -127,7 +129,8 @@ void broker_send(struct broker *broker, struct batch *batch, int sink, int64_t d
 int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error);
 void broker_explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
-enum order_kept broker_keeps_order(const struct broker *broker);
+enum order_kept broker_keeps_order(const struct broker *broker, const struct batch *batch,
+                                   int sink);
 int64_t broker_payload_max(const struct broker *broker);
 int broker_inspect(struct broker *broker, const char *destination, struct findings *findings,
                    struct error *error);

@@ -44,7 +44,7 @@ void chunk_begin(struct chunks *chunks)
         chunks->bytes_max = chunks->bytes_full;
 }
 
-/* An upper bound of the message's size in a record batch; its size for JetStream is smaller. */
+/* An upper bound of the message's size in a record batch; for JetStream an estimate. */
 static int64_t bytes_of(const struct chunks *chunks, const struct message *message)
 {
     enum { OVERHEAD = 128, HEADER_OVERHEAD = 16 };

@@ -67,6 +67,13 @@ static bool share_wave(const struct message *before, const struct message *messa
             is_same(before->destination, message->destination));
 }
 
+/* The first parked row of a key is tried alone: it may be refused once more, and would take with it
+ * what was sent together with it. */
+static bool is_parked_head(const struct batch *batch, const struct message *message)
+{
+    return batch->parked && message->before == NONE;
+}
+
 static void link(struct batch *batch, struct message *message, int before,
                  const enum order_kept *kept)
 {
@@ -74,7 +81,8 @@ static void link(struct batch *batch, struct message *message, int before,
     if (before == NONE)
         return;
     message->wave = batch->messages[before].wave;
-    if (!share_wave(&batch->messages[before], message, kept))
+    if (!share_wave(&batch->messages[before], message, kept) ||
+        is_parked_head(batch, &batch->messages[before]))
         message->wave++;
     assert(batch->messages[before].wave <= message->wave);
     if (message->wave > batch->last_wave)

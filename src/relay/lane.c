@@ -100,16 +100,21 @@ static int read_pauses_if_due(struct lane *lane)
 
 static int route(struct lane *lane)
 {
-    enum order_kept kept[SINKS_MAX];
+    enum order_kept kept[SINKS_MAX] = {ORDER_NOT_KEPT};
+    bool is_kept = false;
 
     route_batch(&lane->options->routes, &lane->batch);
     for (int i = 0; i < lane->options->sink_count; i++)
         broker_wrap(lane->sinks.brokers[i], &lane->batch, i);
     if (lane->options->outbox.order != ORDER_KEY)
         return 0;
-    for (int i = 0; i < lane->options->sink_count; i++)
-        kept[i] = broker_keeps_order(lane->sinks.brokers[i]);
-    return order_link(&lane->batch, kept) < 0 ? error_no_memory(&lane->error) : 0;
+    if (order_link(&lane->batch, kept) < 0)
+        return error_no_memory(&lane->error);
+    for (int i = 0; lane->batch.last_wave > 0 && i < lane->options->sink_count; i++) {
+        kept[i] = broker_keeps_order(lane->sinks.brokers[i], &lane->batch, i);
+        is_kept = is_kept || kept[i] != ORDER_NOT_KEPT;
+    }
+    return is_kept && order_link(&lane->batch, kept) < 0 ? error_no_memory(&lane->error) : 0;
 }
 
 /* After a sleep of the process, the lane has lost its row locks or will lose them before it can
@@ -384,7 +389,7 @@ static enum lane_result finish_step(struct lane *lane)
     const struct batch *batch = &lane->batch;
 
     /* All rows stay unsent if their sink has just gone away, or if a broker has refused their
-     * record batch; in the latter case they are sent again at once, one message per key. */
+     * chunk; in the latter case they are sent again at once, one message per key. */
     if (batch->park_failure == NULL)
         return leaves_all_unsent(lane) && lane->sinks.away != 0 ? LANE_IDLE : LANE_MORE;
     (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE,

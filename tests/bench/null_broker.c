@@ -18,7 +18,8 @@ void take(struct broker *broker, struct batch *batch, int sink,
           int64_t deadline_ms) __asm__("__wrap_broker_send");
 int done(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
          struct error *error) __asm__("__wrap_broker_await");
-enum order_kept keeps_order(const struct broker *broker) __asm__("__wrap_broker_keeps_order");
+enum order_kept keeps_order(const struct broker *broker, const struct batch *batch,
+                            int sink) __asm__("__wrap_broker_keeps_order");
 void end(void) __asm__("__wrap_broker_end");
 
 static atomic_llong taken;
@@ -64,9 +65,11 @@ int done(struct broker *broker, struct batch *batch, int sink, int64_t deadline_
 }
 
 /* As Kafka's client does: the whole batch in one wave. */
-enum order_kept keeps_order(const struct broker *broker)
+enum order_kept keeps_order(const struct broker *broker, const struct batch *batch, int sink)
 {
     (void)broker;
+    (void)batch;
+    (void)sink;
     return ORDER_KEPT_IN_PARTITION;
 }
 

@@ -61,10 +61,14 @@ static inline void claim_rows(struct keyed_row *claimed[ROWS_MAX])
     }
 }
 
+/* As a lane does. */
 static inline void link_batch(void)
 {
-    assert_int_equal(
-        order_link(&batch, (const enum order_kept[]){[SINK] = broker_keeps_order(broker)}), 0);
+    enum order_kept kept[] = {[SINK] = ORDER_NOT_KEPT};
+
+    assert_int_equal(order_link(&batch, kept), 0);
+    kept[SINK] = broker_keeps_order(broker, &batch, SINK);
+    assert_int_equal(order_link(&batch, kept), 0);
 }
 
 /* 0, or -1: the broker went away. */

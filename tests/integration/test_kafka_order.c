@@ -160,7 +160,7 @@ TEST(a_message_that_is_too_large_for_the_client_holds_its_key)
     create_topic(1, NULL);
     open_broker();
     expect_hold(1, 1, 3);
-    assert_true(broker_keeps_order(broker));
+    assert_true(broker_keeps_order(broker, &batch, SINK));
 }
 
 /* One of the last spoils the record batch of all: none of it is stored. */
@@ -203,9 +203,9 @@ TEST(messages_that_are_too_large_only_together_are_sent_in_smaller_chunks)
     }
     assert_int_equal(run_cycle(), 0);
     assert_int_equal(count_rows(OUTCOME_UNSENT), KEYS * KEY_ROWS);
-    assert_true(broker_keeps_order(broker));
+    assert_true(broker_keeps_order(broker, &batch, SINK));
     run_cycles();
-    assert_true(broker_keeps_order(broker));
+    assert_true(broker_keeps_order(broker, &batch, SINK));
     assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS);
     assert_int_equal(stored(1), KEYS * KEY_ROWS);
     consume_all(1);
@@ -224,14 +224,15 @@ TEST_WITH(after_some_seconds_without_a_refusal_whole_batches_are_sent_again, set
     assert_int_equal(count_rows(OUTCOME_UNSENT), KEYS * KEY_ROWS);
     run_cycles();
     assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS);
-    assert_false(broker_keeps_order(broker));
+    assert_false(broker_keeps_order(broker, &batch, SINK));
     kafka->chunks.one_per_key_until_ms = clock_now_ms();
-    assert_false(broker_keeps_order(broker)); /* until another message is acknowledged */
+    assert_false(
+        broker_keeps_order(broker, &batch, SINK)); /* until another message is acknowledged */
     row_count = 0;
     add_rows();
     assert_int_equal(run_cycle(), 0);
     assert_int_equal(batch.last_wave, KEY_ROWS - 1);
-    assert_true(broker_keeps_order(broker));
+    assert_true(broker_keeps_order(broker, &batch, SINK));
     row_count = 0;
     add_rows();
     assert_int_equal(run_cycle(), 0);

@@ -127,9 +127,13 @@ static void expect_all_stored(int key_count, int each)
         assert_int_equal(stored_of(i), each);
 }
 
+/* A batch of many waves. */
 static void expect_in_batches(bool expected)
 {
-    assert_int_equal(broker_keeps_order(broker), expected ? ORDER_KEPT_IN_SINK : ORDER_NOT_KEPT);
+    const struct batch deep = {.last_wave = 100};
+
+    assert_int_equal(broker_keeps_order(broker, &deep, SINK),
+                     expected ? ORDER_KEPT_IN_SINK : ORDER_NOT_KEPT);
 }
 
 TEST(a_key_leaves_in_one_batch_whatever_its_subjects)
@@ -222,6 +226,75 @@ TEST(a_message_that_is_too_large_for_the_stream_spoils_no_batch)
     expect_held_at(5);
 }
 
+/* More round trips than one by one, and the server copies them all. */
+TEST(large_messages_of_many_keys_need_no_batches)
+{
+    static char megabyte[1024 * 1024];
+    char name[16];
+
+    memset(megabyte, 'x', sizeof megabyte - 1);
+    for (int i = 0; i < 12; i++) {
+        struct message *message = add_message(&batch, subjects[0], NULL, NULL);
+
+        (void)snprintf(name, sizeof name, "K%d", i % 4);
+        message->key = batch_copy(&batch, name, strlen(name));
+        message->payload = (struct text){megabyte, i < 6 ? 1 : sizeof megabyte / 6};
+    }
+    assert_int_equal(order_link(&batch, (const enum order_kept[]){ORDER_NOT_KEPT}), 0);
+    assert_int_equal(batch.last_wave, 2);
+    assert_int_equal(broker_keeps_order(broker, &batch, SINK), ORDER_NOT_KEPT);
+    batch.messages[11].payload.len = 1;
+    assert_int_equal(broker_keeps_order(broker, &batch, SINK), ORDER_KEPT_IN_SINK);
+}
+
+/* The library knows that the server takes less by now, and refuses the last message by itself. */
+TEST(a_last_message_that_the_library_refuses_holds_nobody_for_ever)
+{
+    nats_disconnect(client());
+    end_own_server();
+    start_own_server("jetstream {store_dir: js}\nmax_payload: 3000\n");
+    disconnect_reader();
+    connect_reader_to(own_url);
+    set_stream("CREATE", true, "");
+    wait_until_ready();
+    client()->message_bytes_max = 1000000;
+    add_rows(1, 5);
+    rows[4].value = large;
+    run_cycles();
+    assert_int_equal(count_rows(OUTCOME_SENT), 4);
+    assert_int_equal(rows[4].outcome, OUTCOME_DEAD);
+}
+
+TEST(a_server_that_takes_smaller_batches_gets_them)
+{
+    nats_disconnect(client());
+    end_own_server();
+    start_own_server("jetstream {store_dir: js, limits: {batch: {max_msgs: 100}}}\n");
+    disconnect_reader();
+    connect_reader_to(own_url);
+    set_stream("CREATE", true, "");
+    wait_until_ready();
+    add_rows(1, ROWS_MAX);
+    run_cycles();
+    expect_all_stored(1, ROWS_MAX);
+    expect_in_batches(true);
+    assert_in_range(client()->chunks.messages_max, 50, 100);
+}
+
+TEST(a_limit_of_the_stream_that_was_lowered_is_read_again)
+{
+    set_stream("UPDATE", true, ",\"max_msg_size\":500");
+    add_rows(1, 5);
+    memset(values[2], 'x', 600);
+    values[2][600] = '\0';
+    run_cycles();
+    assert_int_equal(count_rows(OUTCOME_SENT), 2);
+    assert_int_equal(rows[2].outcome, OUTCOME_DEAD);
+    client()->subjects_read_at_ms = 0;
+    wait_until_ready();
+    assert_int_equal(client()->stream_bytes_max, 500);
+}
+
 TEST(after_a_refusal_batches_come_back)
 {
     say_stream_takes(">");
@@ -276,7 +349,9 @@ TEST(a_stream_that_loses_its_flag_gets_its_messages_one_by_one)
         "the events of a key are sent one by one (the stream does not have allow_atomic)",
         "--allow-batch");
     set_stream("UPDATE", true, "");
-    nats_disconnect(client());
+    wait_until_ready();
+    assert_ptr_equal(broker->key_order, nats_not_atomic);
+    client()->subjects_read_at_ms -= 60000;
     wait_until_ready();
     assert_ptr_equal(broker->key_order, nats_in_batches);
     assert_reported("the events of a key are sent in atomic batches", "");

@@ -306,7 +306,7 @@ TEST(the_role_of_docker_compose_has_what_init_grant_prints)
     (void)fclose(file);
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
     write_relay_toml(fixture, STDOUT_SINK "\n");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "init", "--order-trigger", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "init", "--grant", "relay", "-c", fixture->config), 0);
     assert_says(text, fixture->process.out);
 }

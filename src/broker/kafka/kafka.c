@@ -205,10 +205,12 @@ static int64_t payload_max(const struct broker *broker)
     return ((const struct kafka *)broker)->message_bytes_max;
 }
 
-static enum order_kept keeps_order(const struct broker *broker)
+static enum order_kept keeps_order(const struct broker *broker, const struct batch *batch, int sink)
 {
     const struct kafka *kafka = (const struct kafka *)broker;
 
+    (void)batch;
+    (void)sink;
     return kafka->base.options->keep_order && !kafka->chunks.one_per_key ? ORDER_KEPT_IN_PARTITION
                                                                          : ORDER_NOT_KEPT;
 }

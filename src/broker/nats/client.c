@@ -123,12 +123,21 @@ static int inspect(struct broker *broker, const char *destination, struct findin
     return status;
 }
 
-/* All messages of the sink go to one stream, so a batch may have several subjects. */
-static enum order_kept keeps_order(const struct broker *broker)
+/* All messages of the sink go to one stream, so a batch may have several subjects. A chunk takes
+ * its round trip as a wave does, and the server copies it once more: so there must be fewer than
+ * half as many. */
+static enum order_kept keeps_order(const struct broker *broker, const struct batch *batch, int sink)
 {
     const struct nats *nats = (const struct nats *)broker;
+    int64_t bytes = 0;
 
-    return nats->takes_batches && !nats->chunks.one_per_key ? ORDER_KEPT_IN_SINK : ORDER_NOT_KEPT;
+    if (!nats->takes_batches || nats->chunks.one_per_key)
+        return ORDER_NOT_KEPT;
+    for (int i = 0; i < batch->count; i++)
+        if (batch->messages[i].sink == sink)
+            bytes += (int64_t)batch->messages[i].payload.len;
+    return batch->last_wave + 1 > 2 * (1 + bytes / CHUNK_BYTES_MAX) ? ORDER_KEPT_IN_SINK
+                                                                    : ORDER_NOT_KEPT;
 }
 
 static int64_t payload_max(const struct broker *broker)

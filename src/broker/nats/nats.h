@@ -125,8 +125,8 @@ struct nats {
     int next;       /* the first message that was not sent yet, of those that are sent in chunks */
     int chunk_last; /* the last message of the chunk in flight; -1: there is none */
     int chunk_count;
-    char chunk_id[NATS_TOKEN_BYTES + 1];
-    char *scratch; /* buffer for the terminated strings of one message */
+    char chunk_id[NATS_TOKEN_BYTES + 1]; /* its last byte stays 0 */
+    char *scratch;                       /* buffer for the terminated strings of one message */
 
     bool headers_in_one_call; /* all headers are set in one call of the library */
 };
@@ -285,7 +285,8 @@ bool nats_stream_has_leader(struct nats *nats, int64_t deadline_ms);
 /* Whether the destination matches a subject of the stream, as read last. */
 bool nats_stream_takes(const struct nats *nats, struct text destination);
 void nats_forget_subjects(struct nats *nats);
-/* Whether the stream's subjects may have changed and were not read within the last second. */
+/* Whether the stream's settings may have changed and were not read within the last second, or take
+ * no batches and were not read within the last minute. */
 bool nats_subjects_need_refresh(const struct nats *nats);
 /* Checks the stream, and `destination` unless it is NULL. *info: what the server says of the
  * stream, which the caller releases; NULL: it is missing, and will be created. */

@@ -21,7 +21,9 @@
 
 #define HEADER_LINE_BYTES 4 /* ": " and CRLF */
 #define MAX_PAYLOAD_VALID_MS 10000
-#define ATOMIC_DISABLED 10174 /* the library does not define it */
+/* Codes that the library does not define. */
+#define ATOMIC_DISABLED 10174
+#define BATCH_TOO_LARGE 10199
 
 static size_t header_bytes_of(const struct message *message,
                               const struct header own[NATS_OWN_HEADERS])
@@ -241,7 +243,8 @@ static void gather_chunk(struct nats *nats, struct batch *batch, int sink)
     nats->chunk_count = nats->chunks.count;
 }
 
-/* A chunk of one message is sent without a batch. */
+/* A chunk of one message is sent without a batch. If the library does not take the last message,
+ * the server never answers for the others. */
 static void send_chunk(struct nats *nats, struct batch *batch, int sink, int64_t deadline_ms)
 {
     bool sends = can_send(nats, deadline_ms);
@@ -264,6 +267,8 @@ static void send_chunk(struct nats *nats, struct batch *batch, int sink, int64_t
         hand_over(nats, batch, i, own, is_last, sends);
         sends = sends && nats_flush_if_large(nats, deadline_ms);
     }
+    if (nats->chunk_last >= 0 && nats->pending[nats->chunk_last].state != NATS_EXPECTED)
+        chunks_send_one_per_key(&nats->chunks);
 }
 
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
@@ -365,22 +370,26 @@ void nats_explain(struct broker *broker, struct batch *batch, int sink, int64_t 
 }
 
 /* Nothing of the batch is stored, as far as the server says. It does not say which message is to
- * blame, so for some seconds each message of a key is sent alone and gets an answer of its own. */
+ * blame, so for some seconds each message of a key is sent alone and gets an answer of its own.
+ * A server that does not know batches stores each message and acknowledges the last one. What was
+ * known of the stream may be wrong. */
 static void refuse_chunk(struct nats *nats, const struct nats_answer *answer)
 {
     static struct log_limit limit = {.lines = "refused atomic batches"};
 
-    chunks_send_one_per_key(&nats->chunks);
-    if (answer->code == ATOMIC_DISABLED || answer->state == NATS_STORED) {
+    nats->subjects_are_stale = true;
+    if (answer->code == BATCH_TOO_LARGE)
+        nats->chunks.messages_max = nats->chunk_count / 2;
+    else
+        chunks_send_one_per_key(&nats->chunks);
+    if (answer->code == ATOMIC_DISABLED || answer->state == NATS_STORED)
         nats->takes_batches = false;
-        nats->subjects_are_stale = true;
-    }
     log_limit_line(
         &limit, LOG_INFO, clock_now_ms(),
-        "sink %s, stream \"%s\": an atomic batch of %d messages was not stored (%s, %d): "
-        "for some seconds the messages of a key are sent one by one",
+        "sink %s, stream \"%s\": an atomic batch of %d messages was not acknowledged as one "
+        "(%s, %d): for some seconds the messages of each key are sent one by one",
         nats->base.options->name, nats->base.options->stream, nats->chunk_count,
-        answer->state == NATS_REFUSED ? answer->text : "no answer to the batch", answer->code);
+        answer->state == NATS_REFUSED ? answer->text : "another acknowledgement", answer->code);
 }
 
 /* The server stores a batch entirely, under consecutive numbers, or not at all. Only the
@@ -437,8 +446,10 @@ static void take_answer(struct nats *nats, struct batch *batch, const struct nat
     expected->state = answer->state;
     expected->sequence = answer->sequence;
     nats_judge(batch, &batch->messages[index], answer, nats->base.options->stream);
-    if (answer->state == NATS_REFUSED && answer->code == JSStreamMessageExceedsMaximumErr)
+    if (answer->state == NATS_REFUSED && answer->code == JSStreamMessageExceedsMaximumErr) {
+        nats->subjects_are_stale = true;
         refuse_for_stream(nats, batch, &batch->messages[index]);
+    }
     nats->unresolved +=
         answer->state == NATS_REFUSED && batch->messages[index].verdict == VERDICT_PENDING;
 }

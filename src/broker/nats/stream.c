@@ -22,6 +22,7 @@
 #define NS_PER_MS 1000000
 #define API_TIMEOUT_MS 1000
 #define SUBJECTS_VALID_MS 1000
+#define BATCHES_VALID_MS 60000
 
 const char nats_in_batches[] = "in atomic batches";
 const char nats_not_atomic[] = "one by one (the stream does not have allow_atomic)";
@@ -431,8 +432,12 @@ int nats_check_stream(struct nats *nats, struct error *error)
 
 bool nats_subjects_need_refresh(const struct nats *nats)
 {
-    return nats->subjects_are_stale &&
-           clock_left_ms(nats->subjects_read_at_ms + SUBJECTS_VALID_MS) == 0;
+    bool may_take_batches =
+        nats->base.key_order != NULL && !nats->takes_batches && nats->base.options->atomic_batches;
+
+    return (nats->subjects_are_stale &&
+            clock_left_ms(nats->subjects_read_at_ms + SUBJECTS_VALID_MS) == 0) ||
+           (may_take_batches && clock_left_ms(nats->subjects_read_at_ms + BATCHES_VALID_MS) == 0);
 }
 
 static int check_subject(struct nats *nats, const json_t *info, const char *destination,

@@ -121,6 +121,16 @@ TEST(where_the_client_keeps_the_order_of_all_destinations_a_key_may_change_them)
     assert_false(order_shares_wave(&batch, OTHER_SINK));
 }
 
+TEST(the_first_parked_row_of_a_key_shares_no_wave)
+{
+    for (int i = 0; i < 3; i++)
+        add(SINK, "a");
+    batch.parked = true;
+    link_all(ORDER_KEPT_IN_SINK);
+    batch.parked = false;
+    assert_links((const int[]){-1, 0, 1}, (const int[]){0, 1, 1});
+}
+
 TEST(many_keys_find_their_own)
 {
     enum { KEYS = 3000, TIMES = 3 };
