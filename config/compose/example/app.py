@@ -11,7 +11,7 @@ import psycopg
 
 
 def emit(connection, order, kind, payload):
-    """The event, in the transaction that is open."""
+    """The event, in the transaction that is open. The order trigger locks its key, so the application need not."""
     connection.execute("INSERT INTO outbox (topic, key, type, payload) VALUES ('shop.orders', %s, %s, %s)",
                        (f"order-{order}", kind, json.dumps(payload)))
 
@@ -28,7 +28,7 @@ def place(connection):
 def pay(connection, order):
     """One in ten payments fails after its event was inserted: it rolls back, and no event leaves."""
     with connection.transaction():
-        connection.execute("UPDATE orders SET status = 'paid' WHERE id = %s", (order,))  # locks the key
+        connection.execute("UPDATE orders SET status = 'paid' WHERE id = %s", (order,))
         emit(connection, order, "OrderPaid", {"order": order})
         if random.random() < 0.1:
             raise psycopg.Rollback()
