@@ -140,6 +140,8 @@ CREATE TRIGGER @notify@ AFTER INSERT ON @outbox@ FOR EACH STATEMENT EXECUTE FUNC
 BEGIN;
 SET LOCAL lock_timeout = '5s';
 LOCK TABLE @outbox@ IN ACCESS EXCLUSIVE MODE;
+SELECT pg_catalog.set_config('role', pg_catalog.pg_get_userbyid(relowner)::pg_catalog.text, true) -- owns what follows
+FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) @outbox_text@::pg_catalog.regclass;
 
 --[order_sequence]
 CREATE SEQUENCE IF NOT EXISTS @order_sequence@ AS @type:id@;
@@ -149,6 +151,10 @@ ALTER SEQUENCE @order_sequence@ INCREMENT 1 CACHE 1 NO CYCLE OWNED BY @outbox@.@
 -- The next id is above all that were drawn. What the column draws by itself would be thrown away.
 SELECT pg_catalog.setval(@order_sequence_text@, 1 OPERATOR(pg_catalog.+) GREATEST(
     (SELECT pg_catalog.max(@id@) FROM @outbox@), (SELECT pg_catalog.max(id) FROM @parked@),
+    (SELECT pg_catalog.max(pg_catalog.pg_sequence_last_value(q.seqrelid))
+     FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_sequence q ON q.seqrelid OPERATOR(pg_catalog.=) d.objid
+     WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+         AND d.refobjid OPERATOR(pg_catalog.=) @outbox_text@::pg_catalog.regclass),
     (SELECT last_value FROM @order_sequence@)@drawn@), false);
 ALTER TABLE @outbox@ ALTER COLUMN @id@ DROP IDENTITY IF EXISTS;
 ALTER TABLE @outbox@ ALTER COLUMN @id@ DROP DEFAULT;

@@ -56,7 +56,7 @@ int order_trigger_describe(struct order_trigger *trigger, struct session *sessio
     PQclear(result);
     if (sequence_describe(&sequence, session, table, error) < 0)
         return -1;
-    trigger->cache = sequence.increment > 0 ? sequence.cache : 0;
+    trigger->cache = sequence.increment > 0 && !sequence.cycles ? sequence.cache : 0;
     return 0;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "catalog/filter.h"
 #include "catalog/values.h"
 #include "outbox/fill.h"
@@ -269,6 +270,7 @@ static int take_unreadable(struct outbox *outbox, struct batch *batch,
 static int claim_unroutable(struct outbox *outbox, struct batch *batch,
                             const struct claim_request *request, struct error *error)
 {
+    static struct log_limit limit = {.lines = "locked rows whose topic cannot be computed"};
     struct claim_request alone = {.payload_max = request->payload_max};
     int found = away_find_row(outbox->slices, request, batch_add(batch), error);
     const struct error cause = *error;
@@ -287,6 +289,10 @@ static int claim_unroutable(struct outbox *outbox, struct batch *batch,
     if (result != ROUND_READ)
         return leave_row(outbox, batch, result);
     locked = batch->count > 0;
+    if (!locked)
+        log_limit_line(&limit, LOG_INFO, clock_now_ms(),
+                       "while a sink is away, a row whose topic cannot be computed is locked by"
+                       " another session: rows behind it wait");
     if (take_unreadable(outbox, batch, &alone, error) < 0)
         return -1;
     batch->has_more = batch->count > 0;

@@ -275,6 +275,52 @@ TEST(no_id_is_drawn_again_that_was_drawn_before)
     assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox"), 71);
 }
 
+/* The sequence and the functions have the names of the table that there was. */
+TEST(no_id_is_drawn_again_after_the_table_was_renamed)
+{
+    struct fixture *fixture = *state;
+
+    begin(fixture);
+    sql(fixture->conn, INSERT_KEY("k", "1") "; " INSERT_KEY("k", "2") "; TRUNCATE outbox");
+    sql(fixture->conn, "ALTER TABLE outbox RENAME TO events; ALTER TABLE outbox_slice RENAME TO"
+                       " events_slice; ALTER TABLE outbox_parked RENAME TO events_parked; ALTER"
+                       " TABLE outbox_control RENAME TO events_control");
+    configure_outbox(fixture, "table = \"events\"");
+    if (run_command(fixture, "init") == 5)
+        execute_printed(fixture);
+    init_order(fixture, 5);
+    apply(fixture);
+    sql(fixture->conn, "INSERT INTO events (topic, key) VALUES ('t', 'k')");
+    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM events"), 3);
+    assert_checked(fixture, BY_TRIGGER);
+    sql(fixture->conn, "DROP TABLE events, events_slice, events_parked, events_control CASCADE");
+}
+
+/* Whoever applies the SQL: a superuser does here. */
+TEST(who_inserts_by_a_view_may_do_so_afterwards_and_the_owner_owns_all)
+{
+    struct fixture *fixture = *state;
+    PGconn *app;
+
+    configure_keyed(fixture);
+    sql(fixture->conn, "DROP ROLE IF EXISTS order_app");
+    sql(fixture->conn, "CREATE ROLE order_app; CREATE VIEW short AS SELECT topic, key FROM outbox;"
+                       " ALTER VIEW short OWNER TO " HARNESS_RELAY "; GRANT INSERT ON short TO"
+                       " order_app");
+    init_order(fixture, 5);
+    sql(fixture->conn, "%s", fixture->process.out);
+    app = harness_connect(fixture->url);
+    sql(app, "SET ROLE order_app; INSERT INTO short VALUES ('t', 'k')");
+    PQfinish(app);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM pg_class WHERE relname = 'outbox_order_seq'"
+                                " AND relowner = (SELECT relowner FROM pg_class WHERE oid ="
+                                " 'outbox'::regclass)"),
+                     1);
+    assert_checked(fixture, BY_TRIGGER);
+    sql(fixture->conn, "DROP OWNED BY order_app; DROP ROLE order_app; DROP VIEW short");
+}
+
 TEST(init_says_of_which_outbox_no_trigger_keeps_the_order)
 {
     struct fixture *fixture = *state;
@@ -567,6 +613,7 @@ TEST(check_names_each_condition_that_is_broken)
         {"ALTER SEQUENCE outbox_order_seq CACHE 50", "CACHE 50",
          "ALTER SEQUENCE outbox_order_seq CACHE 1"},
         {"ALTER SEQUENCE outbox_order_seq INCREMENT -1 MINVALUE -9", "INCREMENT -1", NULL},
+        {"ALTER SEQUENCE outbox_order_seq CYCLE", "CYCLE", NULL},
         {"ALTER SEQUENCE outbox_order_seq OWNED BY NONE", "does not belong to column", NULL},
         {"ALTER TABLE outbox ALTER id SET DEFAULT 7", "draws an id by its DEFAULT", NULL},
         {"ALTER TABLE outbox ALTER id ADD GENERATED ALWAYS AS IDENTITY",

@@ -47,6 +47,13 @@ static void take_scanned(struct slice_lock *lock, const PGresult *result)
     }
 }
 
+/* A statement that takes too long or too much memory says nothing about the row it was at. */
+static bool is_of_topic(const struct session *session, const struct error *error)
+{
+    return failure_is_of_row(session->failure) && !error_is_sqlstate(error, "57014") &&
+           !error_is_sqlstate(error, "53200");
+}
+
 /* Returns 1 when the topic of a row cannot be computed; -1 with the session closed. */
 static int run_scan(struct session *session, const struct scan *scan, PGresult **result,
                     struct error *error)
@@ -59,7 +66,7 @@ static int run_scan(struct session *session, const struct scan *scan, PGresult *
         session_sync(session, error) < 0)
         return session_abort(session);
     *result = session_answer(session, PGRES_TUPLES_OK, error);
-    of_row = *result == NULL && failure_is_of_row(session->failure);
+    of_row = *result == NULL && is_of_topic(session, error);
     if ((*result == NULL && !of_row) ||
         session_skip(session, PGRES_PIPELINE_SYNC, of_row ? &other : error) < 0) {
         PQclear(*result);
@@ -115,7 +122,7 @@ int away_find_row(struct slice_lock *lock, const struct claim_request *request,
     }
     scan_free(&scan);
     failed = session_read_last(session, &last, error) < 0;
-    if (failed && last != NULL && failure_is_of_row(session->failure)) {
+    if (failed && last != NULL && is_of_topic(session, error)) {
         found->slice = wire_int4(PQgetvalue(last, 0, TOPICS_SLICE));
         memcpy(found->row, PQgetvalue(last, 0, TOPICS_ROW), sizeof found->row);
     } else if (failed) {
