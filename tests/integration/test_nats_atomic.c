@@ -2,6 +2,8 @@
 #include "integration/nats_fixture.h"
 
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 /*
  * The messages of a key in atomic batches, at a server that has them: in order and without a gap,
@@ -444,10 +446,18 @@ TEST(a_message_that_just_fits_is_sent_alone_and_in_its_place)
     expect_in_batches(true);
 }
 
+static void await_stored(uint64_t count)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    while (stored(stream) < count && clock_left_ms(deadline_ms) > 0)
+        (void)poll(NULL, 0, 1);
+    assert_true(stored(stream) >= count);
+}
+
 /* The server takes the whole batch from the socket when it goes on, after the relay gave up. */
 TEST(a_batch_whose_answer_is_lost_is_stored_once)
 {
-    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
     struct keyed_row *claimed[ROWS_MAX];
 
     add_rows(1, ROWS_MAX);
@@ -458,8 +468,7 @@ TEST(a_batch_whose_answer_is_lost_is_stored_once)
     assert_says(&error, "500 messages were not acknowledged");
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), ROWS_MAX);
     assert_int_equal(kill(own_server, SIGCONT), 0);
-    while (stored(stream) < ROWS_MAX && clock_left_ms(deadline_ms) > 0)
-        (void)poll(NULL, 0, 1);
+    await_stored(ROWS_MAX);
     run_cycles();
     assert_int_equal(stored(stream), ROWS_MAX);
     expect_all_stored(1, ROWS_MAX);
@@ -482,27 +491,29 @@ TEST(a_batch_without_its_end_is_not_stored)
     expect_all_stored(1, KEY_ROWS);
 }
 
-/* Another client publishes to the same subjects all the time. */
-TEST(another_publisher_does_not_disturb_a_batch)
+static void *publish_foreign(void *ends)
 {
-    pid_t other = fork();
+    natsConnection *own = NULL;
 
-    if (other == 0) {
-        natsConnection *own = NULL;
-
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (natsConnection_ConnectTo(&own, own_url) != NATS_OK)
-            _exit(1);
-        while (natsConnection_PublishString(own, subjects[0], "foreign") == NATS_OK)
+    if (natsConnection_ConnectTo(&own, own_url) == NATS_OK)
+        while (!atomic_load((atomic_bool *)ends) &&
+               natsConnection_PublishString(own, subjects[0], "foreign") == NATS_OK)
             (void)natsConnection_Flush(own);
-        _exit(0);
-    }
-    while (stored(stream) == 0)
-        (void)poll(NULL, 0, 1);
+    natsConnection_Destroy(own);
+    return NULL;
+}
+
+TEST(another_publisher_to_the_same_subjects_does_not_disturb_a_batch)
+{
+    atomic_bool ends = false;
+    pthread_t other;
+
+    assert_int_equal(pthread_create(&other, NULL, publish_foreign, &ends), 0);
+    await_stored(1);
     add_rows(KEYS, ROWS_MAX);
     assert_int_equal(run_cycle(), 0);
-    assert_int_equal(kill(other, SIGKILL), 0);
-    assert_int_equal(waitpid(other, NULL, 0), other);
+    atomic_store(&ends, true);
+    assert_int_equal(pthread_join(other, NULL), 0);
     assert_true(stored(stream) > ROWS_MAX);
     expect_all_stored(KEYS, ROWS_MAX / KEYS);
 }
