@@ -22,7 +22,7 @@ LONG        := $(foreach name,kafka_faults program_unreadable program_horizon pr
 ORDERED     := $(filter $(INTEGRATION),$(LONG)) $(filter-out $(LONG),$(INTEGRATION))
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/main.c tests/integration/harness*.c))
 SUPPORT     := build/reader build/hanging.so
-# For tests of what servers before 2.12.1 do not have: the installed one, or one that Go builds.
+# For tests of what servers before 2.12.1 do not have.
 NEW_NATS    := build/matrix/nats-2.15.2/nats-server
 
 .PHONY: help-tests built test-unit test-integration test-no-kafka
@@ -40,8 +40,7 @@ test-unit: $(UNIT) ## TEST_FILTER=toml: only the files whose path holds it
 	@timeout 300 $(UNIT)
 
 $(NEW_NATS):
-	@if printf '2.12.1\n%s\n' "$$(nats-server --version | grep -o '[0-9.]*$$')" | sort -VC; then \
-		mkdir -p $(@D) && ln -sf "$$(command -v nats-server)" $@; else tests/matrix/matrix --fetch nats-2.15.2; fi
+	@tests/support/new_nats $@
 
 test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) $(NEW_NATS) ## against PostgreSQL, nats-server and Kafka: TEST_FILTER=nats TEST_SETS=8
 	@RELAY=$(BINARY) tests/support/run_sets $(ORDERED)
