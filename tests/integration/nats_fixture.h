@@ -184,6 +184,33 @@ static inline void open_own(void **state, const char *config, char *user)
     options.password = user;
 }
 
+/* How many of a key's messages the stream has: those whose values are "K0-0", "K0-1" and so on for
+ * key 0. Their places must rise by one. */
+static inline int stored_of(int key)
+{
+    jsStreamInfo *info = NULL;
+    char start[16];
+    int count = 0;
+
+    (void)snprintf(start, sizeof start, "K%d-", key);
+    assert_int_equal(js_GetStreamInfo(&info, context, stream, NULL, NULL), NATS_OK);
+    for (uint64_t i = info->State.FirstSeq; i <= info->State.LastSeq; i++) {
+        natsMsg *found = read_back(i);
+        const char *value = natsMsg_GetData(found);
+
+        if (strncmp(value, start, strlen(start)) == 0) {
+            int place = (int)strtol(value + strlen(start), NULL, 10);
+
+            if (place != count)
+                fail_msg("%s is stored where place %d was due", value, count);
+            count++;
+        }
+        natsMsg_Destroy(found);
+    }
+    jsStreamInfo_Destroy(info);
+    return count;
+}
+
 /* Whether `check` says so of the stream (subject: NULL) or of a subject. */
 static inline bool is_reported(const char *subject, const char *text, const char *fix)
 {

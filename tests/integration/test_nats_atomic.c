@@ -95,33 +95,6 @@ static void add_rows(int key_count, int count)
     }
 }
 
-/* How many of the key the stream has, leaving out foreign messages; their places must rise by
- * one. */
-static int stored_of(int key)
-{
-    jsStreamInfo *info = NULL;
-    char start[16];
-    int count = 0;
-
-    (void)snprintf(start, sizeof start, "K%d-", key);
-    assert_int_equal(js_GetStreamInfo(&info, context, stream, NULL, NULL), NATS_OK);
-    for (uint64_t i = info->State.FirstSeq; i <= info->State.LastSeq; i++) {
-        natsMsg *found = read_back(i);
-        const char *value = natsMsg_GetData(found);
-
-        if (strncmp(value, start, strlen(start)) == 0) {
-            int place = (int)strtol(value + strlen(start), NULL, 10);
-
-            if (place != count)
-                fail_msg("%s is stored where place %d was due", value, count);
-            count++;
-        }
-        natsMsg_Destroy(found);
-    }
-    jsStreamInfo_Destroy(info);
-    return count;
-}
-
 static void expect_all_stored(int key_count, int each)
 {
     assert_int_equal(count_rows(OUTCOME_SENT), key_count * each);

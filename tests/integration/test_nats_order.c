@@ -48,29 +48,6 @@ static void add_rows(int key_count, int count)
     }
 }
 
-/* How many of the key the stream has; their places must rise by one. */
-static int stored_of(int key)
-{
-    char start[16];
-    int count = 0;
-
-    (void)snprintf(start, sizeof start, "K%d-", key);
-    for (uint64_t i = 1; i <= stored(stream); i++) {
-        natsMsg *found = read_back(i);
-        const char *value = natsMsg_GetData(found);
-
-        if (strncmp(value, start, strlen(start)) == 0) {
-            int place = (int)strtol(value + strlen(start), NULL, 10);
-
-            if (place != count)
-                fail_msg("%s is stored where place %d was due", value, count);
-            count++;
-        }
-        natsMsg_Destroy(found);
-    }
-    return count;
-}
-
 static void expect_key_held_at(int key, int place)
 {
     for (int i = 0; i < KEYS; i++)

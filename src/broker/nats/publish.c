@@ -185,19 +185,25 @@ static bool can_send(const struct nats *nats, int64_t deadline_ms)
     return !nats_lost(nats) && clock_left_ms(deadline_ms) > 0;
 }
 
+/* Whether the message is due and may be sent; then `own` is set. */
+static bool is_ready(struct nats *nats, struct batch *batch, int sink, struct message *message,
+                     struct header own[NATS_OWN_HEADERS], struct text *good)
+{
+    if (!order_is_due(batch, message, sink))
+        return false;
+    nats_own_headers(&nats->base, message, own);
+    return check_message(nats, batch, message, own, good);
+}
+
 static void send_each(struct nats *nats, struct batch *batch, int sink, int64_t deadline_ms)
 {
     bool sends = can_send(nats, deadline_ms);
     struct text good = {NULL, 0};
 
     for (int i = 0; i < nats->count; i++) {
-        struct message *message = &batch->messages[i];
         struct header own[NATS_OWN_HEADERS];
 
-        if (!order_is_due(batch, message, sink))
-            continue;
-        nats_own_headers(&nats->base, message, own);
-        if (!check_message(nats, batch, message, own, &good))
+        if (!is_ready(nats, batch, sink, &batch->messages[i], own, &good))
             continue;
         hand_over(nats, batch, i, own, true, sends);
         sends = sends && nats_flush_if_large(nats, deadline_ms);
@@ -228,10 +234,7 @@ static void gather_chunk(struct nats *nats, struct batch *batch, int sink)
         struct message *message = &batch->messages[nats->next];
         struct header own[NATS_OWN_HEADERS];
 
-        if (!order_is_due(batch, message, sink))
-            continue;
-        nats_own_headers(&nats->base, message, own);
-        if (!check_message(nats, batch, message, own, &good))
+        if (!is_ready(nats, batch, sink, message, own, &good))
             continue;
         is_alone = !fits_into_batch(nats, message, own);
         if ((is_alone && nats->chunks.count > 0) || !chunk_takes(&nats->chunks, message))

@@ -7,8 +7,9 @@
  * as an attempt, so that it cannot block a message for ever.
  *
  * The table has all codes of the server's errors.json, up to version 2.12, that may answer a
- * publish, except those about headers that a relay never sends. Should one of these arrive
- * nevertheless, it counts as an attempt, like any code that is not in the table.
+ * publish, except those about atomic batches, which say nothing about a single message (publish.c),
+ * and about headers that a relay never sends. Should one of these arrive for a single message, it
+ * counts as an attempt, like any code that is not in the table.
  */
 
 #include "broker/nats/nats.h"
