@@ -127,6 +127,49 @@ int admin_explain(struct admin *admin, const struct routes *routes,
                   const struct explain_request *request, const struct explain_reader *reader,
                   struct error *error);
 
+/* The sent rows that `audit` is about; NULL for any. */
+struct audit_request {
+    const char *since;     /* earliest sent_at: a timestamp, or a duration before now */
+    const char *from, *to; /* ids, both inclusive */
+    int64_t payload_max;   /* larger payloads are not fetched */
+};
+
+/* What the table says of a sent row. */
+struct sent_row {
+    int64_t rank; /* grows in the order of the ids; -1: not known */
+    int64_t sent_ms;
+};
+
+struct sent_reader {
+    /* Is called with rows as a claim would fill them, and sent[i] of message i. A message whose
+     * payload is larger than payload_max has none. 0, or -1 with *error set. */
+    int (*on_rows)(void *closure, struct batch *batch, const struct sent_row *sent,
+                   struct error *error);
+    /* For admin_read_known(). */
+    int (*on_known)(void *closure, struct text event_id, struct error *error);
+    void *closure;
+};
+
+/* What was read. */
+struct sent_rows {
+    int64_t since_ms;   /* of the request; 0: any */
+    int64_t first_ms;   /* the earliest sent_at; INT64_MAX: there is none */
+    int64_t unreadable; /* rows that PostgreSQL cannot read or compute now, and are left out */
+    char why[512];      /* of the first of them */
+};
+
+/* Reads the sent rows of the outbox and of the parked table, a page in a transaction. 0, or -1 with
+ * *error set. */
+int admin_read_sent(struct admin *admin, const struct routes *routes,
+                    const struct audit_request *request, const struct sent_reader *reader,
+                    struct sent_rows *rows, struct error *error);
+/* Reads the event ids of all rows, whatever their state. *first_ms: the earliest sent_at, or
+ * INT64_MAX. 0, or -1 with *error set. */
+int admin_read_known(struct admin *admin, const struct sent_reader *reader, int64_t *first_ms,
+                     struct error *error);
+/* Whether the table says what was sent, and when. 0, or -1 with *error set. */
+int admin_check_sent(struct admin *admin, struct error *error);
+
 /* Unsent rows, and parked ones that will be tried again. -1: too many to count, or *error says why.
  */
 int64_t admin_count_unsent(struct admin *admin, struct error *error);

@@ -81,6 +81,16 @@ int broker_make(struct broker *broker, const char *destination, struct error *er
     return broker->ops->make != NULL ? broker->ops->make(broker, destination, error) : 0;
 }
 
+bool broker_can_be_read(const struct broker *broker)
+{
+    return broker->ops->read != NULL;
+}
+
+int broker_read(struct broker *broker, const struct read_request *request, struct error *error)
+{
+    return broker->ops->read(broker, request, error);
+}
+
 bool sink_allows(const struct sink_options *options, struct text destination)
 {
     return options->allow.count == 0 ||

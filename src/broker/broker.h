@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/finding.h"
+#include "broker/read.h"
 #include "broker/sink.h"
 #include "message/batch.h"
 #include "message/order.h"
@@ -86,6 +87,10 @@ struct broker_ops {
      * has to be created. */
     int (*make)(struct broker *broker, const char *destination, struct error *error);
 
+    /* Reads back what is there at the time of the call. The broker must be used for nothing else.
+     * 0, or -1 with *error set. NULL: what was sent cannot be read back. */
+    int (*read)(struct broker *broker, const struct read_request *request, struct error *error);
+
     /* Frees the broker. Takes at most 5 s. */
     void (*destroy)(struct broker *broker);
 
@@ -135,6 +140,14 @@ int64_t broker_payload_max(const struct broker *broker);
 int broker_inspect(struct broker *broker, const char *destination, struct findings *findings,
                    struct error *error);
 int broker_make(struct broker *broker, const char *destination, struct error *error);
+
+bool broker_can_be_read(const struct broker *broker);
+int broker_read(struct broker *broker, const struct read_request *request, struct error *error);
+/* held.c, for the clients: sets event_id and is_replayed from the message's headers, or from a
+ * CloudEvent; `buffer` keeps an event id. `own_id`: what the broker itself knows as the message's
+ * id; NULL: nothing. */
+void held_identify(const struct broker *broker, struct held *held, struct text own_id, char *buffer,
+                   size_t size);
 
 /* cloudevents.c: makes events of the pending messages of `sink`, if its options say so, or refuses
  * them. Runs once, after routing. */

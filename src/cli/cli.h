@@ -50,6 +50,11 @@ struct arguments {
     int last;          /* rows; 0: not given */
     const char *where; /* NULL: not given */
     bool all;
+    const char *from; /* of audit; this and the next two: NULL: not given */
+    const char *to;
+    const char *sink;
+    bool repair;
+    bool yes;
     const char *operands[OPERANDS_MAX];
     int operand_count;
 };
@@ -98,6 +103,11 @@ void cli_flush(void);
  * after such a failure of a command that had succeeded. */
 enum exit_status cli_check_output(enum exit_status status);
 
+#define REPLAY_RATE 1000 /* rows a second */
+struct replay;
+/* replay.c: copies the rows of a replay that has been opened. */
+int64_t cli_copy_rows(struct replay *replay, int64_t total, int64_t rate, struct error *error);
+
 enum exit_status cli_run(const struct arguments *arguments, struct config *config);
 enum exit_status cli_init(const struct arguments *arguments, struct config *config);
 enum exit_status cli_check(const struct arguments *arguments, struct config *config);
@@ -111,6 +121,7 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
 enum exit_status cli_pause(const struct arguments *arguments, struct config *config);
 enum exit_status cli_resume(const struct arguments *arguments, struct config *config);
 enum exit_status cli_replay(const struct arguments *arguments, struct config *config);
+enum exit_status cli_audit(const struct arguments *arguments, struct config *config);
 enum exit_status cli_sql(const struct arguments *arguments, struct config *config);
 enum exit_status cli_config(const struct arguments *arguments, struct config *config);
 enum exit_status cli_version(const struct arguments *arguments, struct config *config);

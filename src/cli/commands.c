@@ -147,6 +147,24 @@ const struct command commands[] = {
      "  outbox-relay replay 4711 4712\n"
      "  outbox-relay replay --topic 'invoice.>' --since 2h --dry-run\n",
      "topic since rate dry-run", 0, OPERANDS_MAX, true, cli_replay},
+    {"audit", "[--since WHEN | --from ID --to ID] [--sink NAME]\n       [--repair] [--json]",
+     "what the brokers hold against what the table says",
+     "Reads the rows that were sent and the messages that the brokers hold, and says which events\n"
+     "are missing, there but unknown to the table, late within their key, there again or altered,\n"
+     "and how many are too old to tell. Relays may go on. Exit status 1: there are findings.\n\n"
+     "It reads the outbox and its parked table (SELECT). NATS: it makes a consumer on the stream,\n"
+     "which it deletes. Kafka: it reads the topics without a group (READ and DESCRIBE).\n\n"
+     "  --since WHEN   of what was sent since: " SINCE_HELP "\n"
+     "  --from ID, --to ID   of the rows with these ids and those between\n"
+     "  --sink NAME    of this sink alone\n"
+     "  --repair       send again what is missing, as replay does, after a question\n"
+     "  --yes          do not ask\n"
+     "  --rate N       rows a second that are sent again; 1000 is the default\n"
+     "  --json         a line for each finding, and one with the counts\n\n"
+     "examples:\n"
+     "  outbox-relay audit --since 1h\n"
+     "  outbox-relay audit --sink bus --repair\n",
+     "since from to sink repair yes rate json", 0, 0, true, cli_audit},
     {"sql", "[NAME] [--list]", "the SQL that relays and commands send",
      "Prints the statement of this name, or all, as relays and commands send them with this\n"
      "configuration and these tables: to read them, and to EXPLAIN them.\n\n"

@@ -59,6 +59,11 @@ static const struct {
     {"topic", TEXT, FIELD(topic), 0, 0, NULL},
     {"since", MOMENT, FIELD(since), 0, 0,
      "a duration such as 2h, or a time such as \"2026-01-31 22:15\""},
+    {"from", NOT_EMPTY, FIELD(from), 0, 0, "a row id"},
+    {"to", NOT_EMPTY, FIELD(to), 0, 0, "a row id"},
+    {"sink", NOT_EMPTY, FIELD(sink), 0, 0, "the name of a sink"},
+    {"repair", FLAG, FIELD(repair), 0, 0, NULL},
+    {"yes", FLAG, FIELD(yes), 0, 0, NULL},
     {"reason", REASON, FIELD(reason), 0, 0, "at most 255 bytes of UTF-8"},
     {"rate", COUNT, FIELD(rate), 1, 9999999, "rows a second, 1 to 9999999"},
 #undef FIELD
@@ -164,8 +169,8 @@ static bool set_value(const struct command *command, struct arguments *arguments
 
 bool cli_is_utf8(const struct arguments *arguments)
 {
-    const char *const texts[] = {arguments->type, arguments->topic, arguments->since,
-                                 arguments->where};
+    const char *const texts[] = {arguments->type,  arguments->topic, arguments->since,
+                                 arguments->where, arguments->from,  arguments->to};
     bool valid = true;
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RATE 1000 /* rows a second */
 #define STEP_ROWS_MAX 1000
 
 static volatile sig_atomic_t interrupted;
@@ -66,7 +65,7 @@ static void pace(int64_t began_ms, int64_t replayed, int64_t rate)
 }
 
 /* Returns how many rows were copied. -1: *error says why, and how many were copied before. */
-static int64_t copy_all(struct replay *replay, int64_t total, int64_t rate, struct error *error)
+int64_t cli_copy_rows(struct replay *replay, int64_t total, int64_t rate, struct error *error)
 {
     struct progress progress;
     int64_t began_ms = clock_now_ms();
@@ -99,7 +98,7 @@ static int64_t copy_all(struct replay *replay, int64_t total, int64_t rate, stru
 static int work(struct replay *replay, const struct arguments *arguments, struct error *error)
 {
     const struct replay_rows rows = {.on_row = arguments->dry_run ? print_row : NULL};
-    int64_t rate = arguments->rate > 0 ? arguments->rate : RATE;
+    int64_t rate = arguments->rate > 0 ? arguments->rate : REPLAY_RATE;
     int64_t total = admin_replay_count(replay, arguments->dry_run ? &rows : NULL, error);
     int64_t replayed;
 
@@ -110,7 +109,7 @@ static int work(struct replay *replay, const struct arguments *arguments, struct
         return 0;
     }
     hear_interrupts();
-    replayed = copy_all(replay, total, rate, error);
+    replayed = cli_copy_rows(replay, total, rate, error);
     if (replayed < 0)
         return -1;
     (void)printf("replayed %" PRId64 "\n", replayed);

@@ -15,7 +15,7 @@ LINE_MAX = 100
 # A room is a folder of src/, or one file of it without its ending. Beside itself it may use these, and no others.
 ROOMS = {
     "main": {"cli"},
-    "cli": {"config", "config/read", "http", "relay", "relay/report", "admin/explain", "admin/statements", "admin/status", "admin/parked", "admin", "broker/clients", "broker", "route",
+    "cli": {"config", "config/read", "http", "relay", "relay/report", "audit", "admin/audit", "admin/explain", "admin/statements", "admin/status", "admin/parked", "admin", "broker/clients", "broker", "route",
             "message", "base"},
     "config": {"catalog", "config/check", "config/keys", "config/read", "pg", "route", "base"},
     "config/check": {"config/keys", "config/read", "broker/clients", "broker", "catalog", "route", "pg", "base"},
@@ -27,6 +27,7 @@ ROOMS = {
     "relay/report": {"relay/options", "message", "base"},
     "relay/options": {"broker", "catalog", "route", "message"},
     "wake": {"catalog", "pg", "base"},
+    "admin/audit": {"admin/parked", "admin", "outbox", "outbox/slices", "catalog", "sql", "pg", "route", "message", "base"},
     "admin/explain": {"admin", "outbox", "outbox/slices", "catalog", "sql", "pg", "route", "message", "base"},
     "admin/statements": {"admin/parked", "admin", "outbox", "outbox/slices", "catalog", "sql", "pg", "route", "message", "base"},
     "admin/status": {"admin/parked", "admin", "catalog", "sql", "pg", "route", "message", "base"},
@@ -43,6 +44,7 @@ ROOMS = {
     "broker": {"route", "message", "base"},
     "route": {"message", "base"},
     "message": {"base"},
+    "audit": {"message", "base"},
     "base": set(),
 }
 # A library's header may be included in these folders only.
@@ -53,6 +55,7 @@ LIBRARIES = {
     "jansson.h": {"outbox", "relay", "admin", "admin/status", "http", "broker", "broker/nats", "cli"},
     "toml++/toml.h": {"config/read"},
     "microhttpd.h": {"http"},
+    "openssl/evp.h": {"audit"},
     "getopt.h": {"cli"},
 }
 # Of libpq the rooms above pg/ may call these, to read a result. pg/ has a function for what else they need.

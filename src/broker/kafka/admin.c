@@ -12,14 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those settings of a topic that decide whether acknowledged messages are safe. */
-struct topic_settings {
-    int min_insync;      /* min.insync.replicas; -1: the broker does not say */
-    bool unclean_leader; /* a replica that lags may become the leader */
-    bool compacted;      /* cleanup.policy contains "compact" */
-};
-
-static void read_settings(rd_kafka_event_t *event, struct topic_settings *settings)
+static void read_settings(rd_kafka_event_t *event, struct kafka_topic_settings *settings)
 {
     const rd_kafka_DescribeConfigs_result_t *result = rd_kafka_event_DescribeConfigs_result(event);
     const rd_kafka_ConfigResource_t **resources;
@@ -44,9 +37,9 @@ static void read_settings(rd_kafka_event_t *event, struct topic_settings *settin
     }
 }
 
-static struct topic_settings ask_settings(struct kafka *kafka, const char *name)
+struct kafka_topic_settings kafka_ask_settings(struct kafka *kafka, const char *name)
 {
-    struct topic_settings settings = {.min_insync = -1};
+    struct kafka_topic_settings settings = {.min_insync = -1};
     rd_kafka_ConfigResource_t *resource =
         rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name);
     rd_kafka_AdminOptions_t *options =
@@ -95,7 +88,7 @@ static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topi
                  struct findings *findings)
 {
     const char *name = topic->topic;
-    struct topic_settings settings = ask_settings(kafka, name);
+    struct kafka_topic_settings settings = kafka_ask_settings(kafka, name);
 
     if (settings.compacted)
         set_fix(kafka,

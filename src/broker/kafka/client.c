@@ -91,6 +91,7 @@ void kafka_purge(struct kafka *kafka)
 
 /* The arguments and result of rd_kafka_new, which runs on a thread of its own. */
 struct creation {
+    rd_kafka_type_t type;
     rd_kafka_conf_t *conf;   /* owned; NULL once the client owns it */
     struct kafka_link *link; /* owned; NULL once the client owns it */
     rd_kafka_t *client;      /* owned; NULL on failure */
@@ -102,7 +103,7 @@ static void create_client(void *argument)
     struct creation *creation = argument;
 
     creation->client =
-        rd_kafka_new(RD_KAFKA_PRODUCER, creation->conf, creation->why, sizeof creation->why);
+        rd_kafka_new(creation->type, creation->conf, creation->why, sizeof creation->why);
     if (creation->client == NULL)
         return;
     creation->conf = NULL;
@@ -143,7 +144,8 @@ static struct creation *make_creation(struct kafka *kafka, rd_kafka_conf_t *conf
     return creation;
 }
 
-int kafka_client_create(struct kafka *kafka, rd_kafka_conf_t *conf, struct error *error)
+int kafka_client_create(struct kafka *kafka, rd_kafka_type_t type, rd_kafka_conf_t *conf,
+                        struct error *error)
 {
     struct creation *creation = make_creation(kafka, conf);
     enum bounded_result result;
@@ -152,6 +154,7 @@ int kafka_client_create(struct kafka *kafka, rd_kafka_conf_t *conf, struct error
 
     if (creation == NULL)
         return error_no_memory(error);
+    creation->type = type;
     policy = background_enter();
     result = bounded_call_run(&kafka->hung, create_client, drop_creation, creation,
                               clock_now_ms() + CLIENT_MS);

@@ -18,6 +18,7 @@
  *   verdicts.c error codes            admin.c    inspect
  *   trouble.c  causes of connection errors
  *   offline.c  partitions that acknowledge nothing
+ *   read.c     what topics hold
  */
 
 #include "broker/kafka/kafka.h"
@@ -58,7 +59,7 @@ static int open_client(struct kafka *kafka, struct error *error)
     kafka->renewed = false;
     kafka->answered = false;
     rd_kafka_conf_set_dr_msg_cb(conf, kafka_on_delivery);
-    return kafka_client_create(kafka, conf, error);
+    return kafka_client_create(kafka, RD_KAFKA_PRODUCER, conf, error);
 }
 
 static int probe(struct kafka *kafka, struct error *error)
@@ -228,5 +229,6 @@ const struct broker_ops kafka_ops = {
     .payload_max = payload_max,
     .inspect = inspect,
     .make = make,
+    .read = kafka_read,
     .destroy = destroy,
 };

@@ -142,7 +142,8 @@ int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name);
 /* client.c */
 /* Takes `conf`. At most one second, as the next. 0, or -1: librdkafka refuses the properties, or a
  * call of it hangs. */
-int kafka_client_create(struct kafka *kafka, rd_kafka_conf_t *conf, struct error *error);
+int kafka_client_create(struct kafka *kafka, rd_kafka_type_t type, rd_kafka_conf_t *conf,
+                        struct error *error);
 /* A client that hangs is destroyed in the background. */
 void kafka_client_end(struct kafka *kafka);
 /* Purges all messages, which makes librdkafka report them as failed. Does not wait for librdkafka's
@@ -230,7 +231,17 @@ void kafka_silence_begin(struct kafka *kafka);
 void kafka_silence_end(struct kafka *kafka, bool answered);
 
 /* admin.c */
+/* Those settings of a topic that decide whether acknowledged messages are safe. */
+struct kafka_topic_settings {
+    int min_insync;      /* min.insync.replicas; -1: the broker does not say */
+    bool unclean_leader; /* a replica that lags may become the leader */
+    bool compacted;      /* cleanup.policy contains "compact" */
+};
+struct kafka_topic_settings kafka_ask_settings(struct kafka *kafka, const char *name);
 int kafka_inspect(struct kafka *kafka, const char *name, struct findings *findings,
                   struct error *error);
+
+/* read.c */
+int kafka_read(struct broker *broker, const struct read_request *request, struct error *error);
 
 #endif

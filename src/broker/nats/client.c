@@ -19,6 +19,7 @@
  *   problems.c forbidden subjects          acks.c        reading an answer
  *   stream.c   inspect, create             verdicts.c    verdict of an answer
  *   duplicates.c  is it the same event?    stuck.c       attempts to connect that never end
+ *   read.c        what the stream holds
  */
 
 #include "broker/nats/nats.h"
@@ -201,6 +202,7 @@ const struct broker_ops nats_ops = {
     .payload_max = payload_max,
     .inspect = inspect,
     .make = nats_make,
+    .read = nats_read,
     .destroy = destroy,
     .end = end,
 };

@@ -294,4 +294,7 @@ int nats_inspect(struct nats *nats, const char *destination, json_t **info,
                  struct findings *findings, struct error *error);
 int nats_make(struct broker *broker, const char *destination, struct error *error);
 
+/* read.c */
+int nats_read(struct broker *broker, const struct read_request *request, struct error *error);
+
 #endif

@@ -1,0 +1,10 @@
+-- Reads the values of sent rows of the parked table for `audit`, as a claim would.
+-- $1 tid[] where they lie; $2 int8 of a larger payload only the length is returned.
+WITH wal AS MATERIALIZED (
+    {claim_position}
+), locked AS MATERIALIZED (
+    SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice
+    FROM {parked}
+    WHERE (SELECT lsn FROM wal) IS NOT NULL AND ctid = ANY ($1::tid[])
+)
+{result}

@@ -1,0 +1,389 @@
+/* Compares the rows and the messages of each event, a bucket of events at a time. */
+#include "audit/records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_ids(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+    return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row_record *left = *(const struct row_record *const *)a;
+    const struct row_record *right = *(const struct row_record *const *)b;
+
+    return compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
+}
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* By event; then by sink, and in the order in which the broker took them. */
+static int compare_held(const void *a, const void *b)
+{
+    const struct held_record *left = *(const struct held_record *const *)a;
+    const struct held_record *right = *(const struct held_record *const *)b;
+    int order = compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
+
+    if (order == 0)
+        order = compare_numbers(left->sink, right->sink);
+    if (order == 0 && (left->topic != right->topic || left->partition != right->partition))
+        order = compare_numbers(left->time_ms, right->time_ms);
+    return order != 0 ? order : compare_numbers(left->position, right->position);
+}
+
+static int compare_known(const void *a, const void *b)
+{
+    const struct known_record *left = *(const struct known_record *const *)a;
+    const struct known_record *right = *(const struct known_record *const *)b;
+
+    return compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
+}
+
+/* ---- one event ---- */
+
+/* The rows and the messages of an event: parts of the sorted lists. */
+struct event {
+    struct audit *audit;
+    const struct audit_judge *judge;
+    const struct row_record *const *rows;
+    size_t row_count;
+    const struct held_record *const *held;
+    size_t held_count;
+};
+
+static void report(const struct event *event, enum audit_kind kind, const struct row_record *row,
+                   const struct held_record *held)
+{
+    struct audit_finding finding = {.kind = kind, .partition = -1, .position = -1};
+
+    event->audit->counts[kind]++;
+    if (kind >= AUDIT_FINDINGS)
+        return;
+    if (row != NULL) {
+        finding.event_id = (struct text){row->texts, row->event_id_len};
+        finding.id = (struct text){row->texts + row->event_id_len, row->id_len};
+        finding.rank = row->rank;
+        finding.sent_ms = row->sent_ms;
+        finding.sink = row->sink;
+        finding.topic = row->topic;
+        finding.partition = row->partition;
+    }
+    if (held != NULL) {
+        finding.event_id = (struct text){held->texts, held->event_id_len};
+        finding.sink = held->sink;
+        finding.topic = held->topic;
+        finding.partition = held->partition;
+        finding.position = held->position;
+        finding.time_ms = held->time_ms;
+    }
+    event->judge->on_finding(event->judge->closure, &finding);
+}
+
+/* Whether a row of this event and sink has the message's content; true as well when that cannot be
+ * told. */
+static bool is_content_of_row(const struct event *event, const struct held_record *held)
+{
+    for (size_t i = 0; i < event->row_count; i++)
+        if (event->rows[i]->sink == held->sink &&
+            (!event->rows[i]->has_content ||
+             memcmp(&event->rows[i]->content, &held->content, sizeof held->content) == 0))
+            return true;
+    return !held->has_content;
+}
+
+static int place(const struct event *event, const struct row_record *row,
+                 const struct held_record *held, struct error *error)
+{
+    size_t text_len = (size_t)row->event_id_len + row->id_len;
+    uint32_t size;
+    struct placed_record *record;
+
+    if (!row->has_key)
+        return 0;
+    record = audit_record(event->audit, sizeof *record, text_len, &size);
+    if (record == NULL)
+        return error_no_memory(error);
+    *record = (struct placed_record){.size = size,
+                                     .event_id_len = row->event_id_len,
+                                     .id_len = row->id_len,
+                                     .sink = held->sink,
+                                     .topic = held->topic,
+                                     .partition = held->partition,
+                                     .was_parked = row->was_parked,
+                                     .is_replayed = held->is_replayed,
+                                     .key = row->key,
+                                     .rank = row->rank,
+                                     .position = held->position,
+                                     .time_ms = held->time_ms,
+                                     .sent_ms = row->sent_ms};
+    memcpy(record->texts, row->texts, text_len);
+    return spill_put(event->audit->placed,
+                     audit_bucket_of((const char *)row->key.bytes, sizeof row->key.bytes), record,
+                     size, error);
+}
+
+static void measure_lag(struct audit *audit, const struct row_record *row,
+                        const struct held_record *held)
+{
+    int64_t lag_ms =
+        row->sent_ms > held->time_ms ? row->sent_ms - held->time_ms : held->time_ms - row->sent_ms;
+
+    if (!held->is_replayed && lag_ms > audit->lag_ms)
+        audit->lag_ms = lag_ms;
+}
+
+/* The messages of one sink, of which `rows` are to be there, a message each. */
+static int judge_sink(const struct event *event, int sink, struct error *error)
+{
+    const struct held_record *first = NULL;
+    const struct held_record *first_replayed = NULL;
+    const struct held_record *altered = NULL;
+    const struct row_record *row = NULL;
+    size_t rows = 0;
+    size_t originals = 0;
+    bool compared = true;
+
+    for (size_t i = 0; i < event->row_count; i++) {
+        if (event->rows[i]->sink != sink)
+            continue;
+        row = row == NULL ? event->rows[i] : row;
+        compared = compared && event->rows[i]->has_content;
+        rows++;
+    }
+    for (size_t i = 0; i < event->held_count; i++) {
+        const struct held_record *held = event->held[i];
+
+        if (held->sink != sink)
+            continue;
+        compared = compared && held->has_content;
+        if (altered == NULL && !is_content_of_row(event, held))
+            altered = held;
+        if (held->is_replayed) {
+            first_replayed = first_replayed == NULL ? held : first_replayed;
+            report(event, AUDIT_REPLAYED, row, held);
+            continue;
+        }
+        first = first == NULL ? held : first;
+        if (++originals > rows)
+            report(event, AUDIT_AGAIN, row, held);
+    }
+    if (first == NULL)
+        first = first_replayed;
+    if (first == NULL)
+        return 0;
+    event->audit->counts[AUDIT_FOUND] += (int64_t)rows;
+    measure_lag(event->audit, row, first);
+    if (altered != NULL)
+        report(event, AUDIT_ALTERED, row, altered);
+    else if (!compared)
+        report(event, AUDIT_NOT_COMPARED, row, first);
+    return place(event, row, first, error);
+}
+
+static bool is_held(const struct event *event, int sink)
+{
+    for (size_t i = 0; i < event->held_count; i++)
+        if (event->held[i]->sink == sink)
+            return true;
+    return false;
+}
+
+static bool has_row(const struct event *event, int sink)
+{
+    for (size_t i = 0; i < event->row_count; i++)
+        if (event->rows[i]->sink == sink)
+            return true;
+    return false;
+}
+
+/* Keeps the first message for audit_judge_unknown(); the others are again there. */
+static int keep_unknown(const struct event *event, struct error *error)
+{
+    const struct held_record *first = NULL;
+
+    for (size_t i = 0; i < event->held_count; i++) {
+        const struct held_record *held = event->held[i];
+
+        if (held->is_replayed)
+            report(event, AUDIT_REPLAYED, NULL, held);
+        else if (first != NULL && first->sink == held->sink && !first->is_replayed)
+            report(event, AUDIT_AGAIN, NULL, held);
+        if (first == NULL || (first->is_replayed && !held->is_replayed))
+            first = held;
+    }
+    event->audit->unknown_count++;
+    return spill_put(event->audit->unknown, audit_bucket_of(first->texts, first->event_id_len),
+                     first, first->size, error);
+}
+
+static int judge_event(const struct event *event, struct error *error)
+{
+    if (event->row_count == 0)
+        return keep_unknown(event, error);
+    for (size_t i = 0; i < event->row_count; i++) {
+        const struct row_record *row = event->rows[i];
+        bool is_first = true;
+
+        for (size_t j = 0; j < i; j++)
+            is_first = is_first && event->rows[j]->sink != row->sink;
+        if (!is_held(event, row->sink))
+            report(event,
+                   event->judge->judge_row(event->judge->closure, row->sink, row->topic,
+                                           row->partition, row->sent_ms),
+                   row, NULL);
+        else if (is_first && judge_sink(event, row->sink, error) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < event->held_count; i++)
+        if (!has_row(event, event->held[i]->sink))
+            report(event, AUDIT_ELSEWHERE, NULL, event->held[i]);
+    return 0;
+}
+
+/* ---- all events ---- */
+
+static size_t rows_of_event(const struct records *rows, size_t from)
+{
+    size_t to = from + 1;
+
+    while (to < rows->count && compare_rows(&rows->list[from], &rows->list[to]) == 0)
+        to++;
+    return to;
+}
+
+static bool is_same_event(const struct held_record *a, const struct held_record *b)
+{
+    return compare_ids(a->texts, a->event_id_len, b->texts, b->event_id_len) == 0;
+}
+
+static size_t held_of_event(const struct records *held, size_t from)
+{
+    size_t to = from + 1;
+
+    while (to < held->count && is_same_event(held->list[from], held->list[to]))
+        to++;
+    return to;
+}
+
+/* Which of the two has the lower event id: below 0 the row, above 0 the message. */
+static int compare_next(const struct records *rows, size_t row, const struct records *held,
+                        size_t at)
+{
+    const struct row_record *left = row < rows->count ? rows->list[row] : NULL;
+    const struct held_record *right = at < held->count ? held->list[at] : NULL;
+
+    if (left == NULL || right == NULL)
+        return left == NULL ? 1 : -1;
+    return compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
+}
+
+static int compare_bucket(struct audit *audit, const struct audit_judge *judge,
+                          const struct records *rows, const struct records *held,
+                          struct error *error)
+{
+    size_t row = 0;
+    size_t at = 0;
+
+    while (row < rows->count || at < held->count) {
+        int order = compare_next(rows, row, held, at);
+        size_t rows_end = order <= 0 ? rows_of_event(rows, row) : row;
+        size_t held_end = order >= 0 ? held_of_event(held, at) : at;
+        const struct event event = {
+            .audit = audit,
+            .judge = judge,
+            .rows = (const struct row_record *const *)(const void *)&rows->list[row],
+            .row_count = rows_end - row,
+            .held = (const struct held_record *const *)(const void *)&held->list[at],
+            .held_count = held_end - at};
+
+        if (judge_event(&event, error) < 0)
+            return -1;
+        row = rows_end;
+        at = held_end;
+    }
+    return 0;
+}
+
+int audit_compare(struct audit *audit, const struct audit_judge *judge, struct error *error)
+{
+    int status = 0;
+
+    for (int bucket = 0; bucket < SPILL_BUCKETS && status == 0; bucket++) {
+        struct records rows = {NULL, NULL, 0};
+        struct records held = {NULL, NULL, 0};
+
+        if (records_take(audit->rows, bucket, compare_rows, &rows, error) < 0 ||
+            records_take(audit->held, bucket, compare_held, &held, error) < 0 ||
+            compare_bucket(audit, judge, &rows, &held, error) < 0)
+            status = -1;
+        records_free(&rows);
+        records_free(&held);
+    }
+    return status == 0 ? audit_compare_order(audit, judge, error) : -1;
+}
+
+/* ---- events without a row ---- */
+
+static bool is_known(const struct records *known, const struct held_record *held)
+{
+    size_t low = 0;
+    size_t high = known->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct known_record *record = known->list[middle];
+        int order =
+            compare_ids(record->texts, record->event_id_len, held->texts, held->event_id_len);
+
+        if (order == 0)
+            return true;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+static int judge_bucket(struct audit *audit, int bucket, int64_t oldest_ms,
+                        const struct audit_judge *judge, struct error *error)
+{
+    const struct event event = {.audit = audit, .judge = judge};
+    struct records known = {NULL, NULL, 0};
+    struct records held = {NULL, NULL, 0};
+    int status = -1;
+
+    if ((audit->known == NULL ||
+         records_take(audit->known, bucket, compare_known, &known, error) == 0) &&
+        records_take(audit->unknown, bucket, compare_held, &held, error) == 0)
+        status = 0;
+    for (size_t i = 0; status == 0 && i < held.count; i++) {
+        const struct held_record *message = held.list[i];
+
+        report(&event,
+               is_known(&known, message)      ? AUDIT_NEWER
+               : message->time_ms < oldest_ms ? AUDIT_OLD_HELD
+                                              : AUDIT_UNKNOWN,
+               NULL, message);
+    }
+    records_free(&known);
+    records_free(&held);
+    return status;
+}
+
+int audit_judge_unknown(struct audit *audit, int64_t oldest_ms, const struct audit_judge *judge,
+                        struct error *error)
+{
+    for (int bucket = 0; bucket < SPILL_BUCKETS; bucket++)
+        if (judge_bucket(audit, bucket, oldest_ms, judge, error) < 0)
+            return -1;
+    audit->unknown_count = 0;
+    return 0;
+}

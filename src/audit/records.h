@@ -1,0 +1,92 @@
+#ifndef AUDIT_RECORDS_H
+#define AUDIT_RECORDS_H
+
+#include "audit/audit.h"
+#include "audit/spill.h"
+
+#include <openssl/evp.h>
+
+/* Shared by the files of this folder. A record begins with its size, a multiple of 8; the bytes of
+ * its event id, and of a row's id, follow it. */
+
+struct row_record {
+    uint32_t size;
+    uint16_t event_id_len;
+    uint16_t id_len;
+    int64_t rank;
+    int64_t sent_ms;
+    int32_t sink, topic, partition;
+    bool has_content, has_key, was_parked;
+    struct audit_digest content, key;
+    char texts[];
+};
+
+struct held_record {
+    uint32_t size;
+    uint16_t event_id_len;
+    bool is_replayed, has_content;
+    int32_t sink, topic, partition;
+    int64_t position;
+    int64_t time_ms;
+    struct audit_digest content;
+    char texts[];
+};
+
+/* Where an event of a key is held first. */
+struct placed_record {
+    uint32_t size;
+    uint16_t event_id_len;
+    uint16_t id_len;
+    int32_t sink, topic, partition;
+    bool was_parked, is_replayed;
+    struct audit_digest key;
+    int64_t rank;
+    int64_t position;
+    int64_t time_ms;
+    int64_t sent_ms;
+    char texts[];
+};
+
+struct known_record {
+    uint32_t size;
+    uint16_t event_id_len;
+    char texts[];
+};
+
+struct audit {
+    EVP_MD_CTX *hashing;
+    struct spill *rows;
+    struct spill *held;
+    struct spill *placed;
+    struct spill *unknown; /* of held_record; messages of events without a row */
+    struct spill *known;
+    int64_t unknown_count;
+    int64_t counts[AUDIT_KINDS];
+    int64_t lag_ms;
+    const struct header **sorted; /* for audit_hash_content() */
+    int sorted_capacity;
+    char *scratch; /* the record that is being made */
+    size_t scratch_size;
+};
+
+/* The room for a record of `fixed` bytes and these texts, zeroed; NULL: no memory. *size is that of
+ * the whole. */
+void *audit_record(struct audit *audit, size_t fixed, size_t text_len, uint32_t *size);
+uint64_t audit_bucket_of(const char *bytes, size_t len);
+
+/* Pointers to the records of a bucket. */
+struct records {
+    char *bytes;       /* owned */
+    const void **list; /* owned */
+    size_t count;
+};
+
+/* Takes a bucket and sorts its records. 0, or -1 with *error set. */
+int records_take(struct spill *spill, int bucket, int (*compare)(const void *, const void *),
+                 struct records *records, struct error *error);
+void records_free(struct records *records);
+
+/* order.c: compares the order of each key. 0, or -1. */
+int audit_compare_order(struct audit *audit, const struct audit_judge *judge, struct error *error);
+
+#endif

@@ -1,0 +1,51 @@
+/* Which event a message is of that a broker holds. */
+
+#include "broker/broker.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <strings.h>
+
+static struct text header_of(const struct held *held, struct text name)
+{
+    for (int i = 0; name.data != NULL && i < held->header_count; i++)
+        if (held->headers[i].name.len == name.len &&
+            strncasecmp(held->headers[i].name.data, name.data, name.len) == 0)
+            return held->headers[i].value;
+    return (struct text){NULL, 0};
+}
+
+/* The member "id" of a structured CloudEvent, copied into the buffer. */
+static struct text id_in_json(struct text payload, char *buffer, size_t size)
+{
+    json_t *event = json_loadb(payload.data, payload.len, 0, NULL);
+    json_t *id = json_object_get(event, "id");
+    struct text text = {NULL, 0};
+
+    if (json_is_string(id) && json_string_length(id) <= size) {
+        text = (struct text){buffer, json_string_length(id)};
+        memcpy(buffer, json_string_value(id), text.len);
+    }
+    json_decref(event);
+    return text;
+}
+
+void held_identify(const struct broker *broker, struct held *held, struct text own_id, char *buffer,
+                   size_t size)
+{
+    const struct text *own = broker->headers.own;
+    struct text replayed_at = header_of(held, own[OWN_REPLAYED_AT]);
+
+    held->is_replayed = replayed_at.data != NULL;
+    held->event_id = own_id.data != NULL ? own_id : header_of(held, own[OWN_ID]);
+    if (held->event_id.data == NULL && broker->options->cloudevents == CLOUDEVENTS_BINARY)
+        held->event_id = header_of(held, text_of("ce_id"));
+    else if (held->event_id.data == NULL &&
+             broker->options->cloudevents == CLOUDEVENTS_STRUCTURED && held->payload.data != NULL)
+        held->event_id = id_in_json(held->payload, buffer, size);
+    /* A broker's id of such a message is "EVENT_ID/REPLAYED_AT". */
+    if (held->is_replayed && own_id.len > replayed_at.len &&
+        own_id.data[own_id.len - replayed_at.len - 1] == '/' &&
+        memcmp(own_id.data + own_id.len - replayed_at.len, replayed_at.data, replayed_at.len) == 0)
+        held->event_id.len -= replayed_at.len + 1;
+}

@@ -1,0 +1,370 @@
+/*
+ * Reads partitions with librdkafka's consumer of single partitions, which joins no group and
+ * commits nothing.
+ */
+
+#include "broker/kafka/kafka.h"
+
+#include "base/clock.h"
+#include "route/rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH 1000
+#define HEADERS_MAX 256
+#define WATERMARK_MS 5000
+#define STEP_MS 500
+
+/* What is configured for reading; the buffers hold a few seconds of messages. */
+static const char *const settings[][2] = {
+    {"enable.partition.eof", "true"},        {"check.crcs", "true"},
+    {"queued.max.messages.kbytes", "16384"}, {"queued.min.messages", "10000"},
+    {"allow.auto.create.topics", "false"},   {"isolation.level", "read_uncommitted"},
+};
+
+struct partition {
+    int topic; /* its number in the request */
+    int32_t number;
+    rd_kafka_topic_t *handle;
+    int64_t start, end; /* offsets; the end is exclusive */
+    int64_t first_ms;   /* INT64_MAX: not known, or none */
+    bool is_first_read; /* start is the partition's first offset */
+    bool is_started;
+    bool is_done;
+};
+
+struct reading {
+    struct kafka *kafka;
+    const struct read_request *request;
+    rd_kafka_topic_t **topics; /* one per topic of the request; NULL: it is not there */
+    struct partition *partitions;
+    int count, capacity;
+    rd_kafka_queue_t *queue;
+    int left; /* partitions that are not done */
+};
+
+static int fail(const struct reading *reading, const char *topic, const char *why,
+                struct error *error)
+{
+    char text[KAFKA_REASON_BYTES];
+
+    (void)snprintf(text, sizeof text, "reading topic \"%s\": %s", topic, why);
+    return kafka_fail(reading->kafka, error, ERROR_TRANSIENT, text);
+}
+
+static const char *topic_of(const struct reading *reading, const struct partition *partition)
+{
+    return reading->request->topics[partition->topic];
+}
+
+static int open_client(struct kafka *kafka, struct error *error)
+{
+    rd_kafka_conf_t *conf = kafka_conf_new(kafka->base.options, true, error);
+    char why[256];
+
+    if (conf == NULL)
+        return -1;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        (void)rd_kafka_conf_set(conf, settings[i][0], settings[i][1], why, sizeof why);
+    return kafka_client_create(kafka, RD_KAFKA_CONSUMER, conf, error);
+}
+
+static int add_partition(struct reading *reading, int topic, int32_t number, struct error *error)
+{
+    const char *name = reading->request->topics[topic];
+    int64_t low;
+    int64_t high;
+    rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(reading->kafka->client, name,
+                                                                number, &low, &high, WATERMARK_MS);
+
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return fail(reading, name, rd_kafka_err2str(code), error);
+    if (broker_reserve(&reading->partitions, &reading->capacity, reading->count + 1,
+                       sizeof(*reading->partitions)) < 0)
+        return error_no_memory(error);
+    reading->partitions[reading->count++] = (struct partition){.topic = topic,
+                                                               .number = number,
+                                                               .handle = reading->topics[topic],
+                                                               .start = low,
+                                                               .end = high,
+                                                               .first_ms = INT64_MAX,
+                                                               .is_first_read = true};
+    return 0;
+}
+
+static int add_topic(struct reading *reading, int topic, struct error *error)
+{
+    const char *name = reading->request->topics[topic];
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    int status = 0;
+
+    reading->topics[topic] = rd_kafka_topic_new(reading->kafka->client, name, NULL);
+    if (reading->topics[topic] == NULL)
+        return fail(reading, name, rd_kafka_err2str(rd_kafka_last_error()), error);
+    metadata = kafka_ask_metadata(reading->kafka, reading->topics[topic], WATERMARK_MS, &code);
+    if (metadata == NULL)
+        return fail(reading, name, rd_kafka_err2str(code), error);
+    code = metadata->topic_cnt == 1 ? metadata->topics[0].err
+                                    : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+    if (kafka_is_unknown(code)) {
+        const struct held_place gone = {.topic = topic, .partition = -1, .first_ms = INT64_MAX};
+
+        reading->request->on_place(reading->request->closure, &gone);
+    } else if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        status = fail(reading, name, rd_kafka_err2str(code), error);
+    } else {
+        for (int i = 0; status == 0 && i < metadata->topics[0].partition_cnt; i++)
+            status = add_partition(reading, topic, metadata->topics[0].partitions[i].id, error);
+    }
+    rd_kafka_metadata_destroy(metadata);
+    return status;
+}
+
+/* Where the messages since then begin; a broker that does not say is read from the first on. */
+static void move_starts(struct reading *reading)
+{
+    rd_kafka_topic_partition_list_t *times = rd_kafka_topic_partition_list_new(reading->count);
+
+    for (int i = 0; i < reading->count; i++)
+        rd_kafka_topic_partition_list_add(times, topic_of(reading, &reading->partitions[i]),
+                                          reading->partitions[i].number)
+            ->offset = reading->request->since_ms;
+    if (rd_kafka_offsets_for_times(reading->kafka->client, times, WATERMARK_MS) ==
+        RD_KAFKA_RESP_ERR_NO_ERROR)
+        for (int i = 0; i < reading->count; i++) {
+            struct partition *partition = &reading->partitions[i];
+            const rd_kafka_topic_partition_t *at = &times->elems[i];
+            int64_t start = at->offset >= 0 ? at->offset : partition->end;
+
+            if (at->err != RD_KAFKA_RESP_ERR_NO_ERROR || start <= partition->start)
+                continue;
+            partition->start = start;
+            partition->is_first_read = false;
+        }
+    rd_kafka_topic_partition_list_destroy(times);
+}
+
+static void finish(struct reading *reading, struct partition *partition)
+{
+    reading->left -= !partition->is_done;
+    partition->is_done = true;
+}
+
+static int start(struct reading *reading, struct error *error)
+{
+    reading->left = reading->count;
+    for (int i = 0; i < reading->count; i++) {
+        struct partition *partition = &reading->partitions[i];
+
+        reading->request->on_total(reading->request->closure, partition->end - partition->start);
+        if (partition->start >= partition->end) {
+            finish(reading, partition);
+            continue;
+        }
+        if (rd_kafka_consume_start_queue(partition->handle, partition->number, partition->start,
+                                         reading->queue) != 0)
+            return fail(reading, topic_of(reading, partition),
+                        rd_kafka_err2str(rd_kafka_last_error()), error);
+        partition->is_started = true;
+    }
+    return 0;
+}
+
+static int read_headers(const rd_kafka_message_t *message, struct header headers[HEADERS_MAX])
+{
+    rd_kafka_headers_t *list;
+    int count = 0;
+    const char *name;
+    const void *value;
+    size_t len;
+
+    if (rd_kafka_message_headers(message, &list) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return 0;
+    while (count < HEADERS_MAX && rd_kafka_header_get_all(list, (size_t)count, &name, &value,
+                                                          &len) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        headers[count++] = (struct header){text_of(name), {value, value != NULL ? len : 0}};
+    return count < HEADERS_MAX ? count : -1;
+}
+
+static struct partition *find(struct reading *reading, const rd_kafka_message_t *message)
+{
+    for (int i = 0; i < reading->count; i++)
+        if (reading->partitions[i].handle == message->rkt &&
+            reading->partitions[i].number == message->partition)
+            return &reading->partitions[i];
+    return NULL;
+}
+
+static int take_message(struct reading *reading, struct partition *partition,
+                        const rd_kafka_message_t *message, struct error *error)
+{
+    struct header headers[HEADERS_MAX];
+    char buffer[1024];
+    rd_kafka_timestamp_type_t type;
+    struct held held = {.topic = partition->topic,
+                        .partition = partition->number,
+                        .position = message->offset,
+                        .time_ms = rd_kafka_message_timestamp(message, &type),
+                        .destination = text_of(topic_of(reading, partition)),
+                        .key = {message->key, message->key_len},
+                        .payload = {message->payload, message->len},
+                        .headers = headers,
+                        .header_count = read_headers(message, headers)};
+
+    if (held.header_count < 0)
+        return fail(reading, topic_of(reading, partition), "a message has too many headers", error);
+    if (partition->first_ms == INT64_MAX)
+        partition->first_ms = held.time_ms;
+    held_identify(&reading->kafka->base, &held, (struct text){NULL, 0}, buffer, sizeof buffer);
+    return reading->request->on_message(reading->request->closure, &held, error);
+}
+
+static int take(struct reading *reading, const rd_kafka_message_t *message, struct error *error)
+{
+    struct partition *partition = find(reading, message);
+
+    if (partition == NULL || partition->is_done)
+        return 0;
+    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        if (message->offset >= partition->end)
+            finish(reading, partition);
+        return 0;
+    }
+    if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return fail(reading, topic_of(reading, partition), rd_kafka_message_errstr(message), error);
+    if (message->offset < partition->end && take_message(reading, partition, message, error) < 0)
+        return -1;
+    if (message->offset >= partition->end - 1)
+        finish(reading, partition);
+    return 0;
+}
+
+static int read_all(struct reading *reading, struct error *error)
+{
+    rd_kafka_message_t *messages[BATCH];
+    int64_t heard_at_ms = clock_now_ms();
+    int status = 0;
+
+    while (status == 0 && reading->left > 0) {
+        ssize_t count = rd_kafka_consume_batch_queue(reading->queue, STEP_MS, messages, BATCH);
+
+        (void)rd_kafka_poll(reading->kafka->client, 0);
+        if (count > 0)
+            heard_at_ms = clock_now_ms();
+        else if (clock_left_ms(heard_at_ms + READ_SILENCE_MS) == 0)
+            return kafka_fail(reading->kafka, error, ERROR_TRANSIENT,
+                              "reading: the brokers have fallen silent");
+        for (ssize_t i = 0; i < count; i++) {
+            if (status == 0)
+                status = take(reading, messages[i], error);
+            rd_kafka_message_destroy(messages[i]);
+        }
+    }
+    return status;
+}
+
+/* The first message's time, when reading began later. */
+static void find_first_time(struct reading *reading, struct partition *partition)
+{
+    rd_kafka_message_t *first;
+    rd_kafka_timestamp_type_t type;
+
+    if (rd_kafka_consume_start(partition->handle, partition->number, RD_KAFKA_OFFSET_BEGINNING) !=
+        0)
+        return;
+    first = rd_kafka_consume(partition->handle, partition->number, WATERMARK_MS);
+    if (first != NULL && first->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+        partition->first_ms = rd_kafka_message_timestamp(first, &type);
+    if (first != NULL)
+        rd_kafka_message_destroy(first);
+    (void)rd_kafka_consume_stop(partition->handle, partition->number);
+    (void)reading;
+}
+
+/* Retention may have gone on while the partition was read. */
+static int report(struct reading *reading, struct partition *partition, bool compacted,
+                  struct error *error)
+{
+    struct held_place place = {.topic = partition->topic, .partition = partition->number};
+    int64_t low;
+    int64_t high;
+    rd_kafka_resp_err_t code =
+        rd_kafka_query_watermark_offsets(reading->kafka->client, topic_of(reading, partition),
+                                         partition->number, &low, &high, WATERMARK_MS);
+
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return fail(reading, topic_of(reading, partition), rd_kafka_err2str(code), error);
+    place.has_dropped = low > 0;
+    if (place.has_dropped && (!partition->is_first_read || low > partition->start))
+        find_first_time(reading, partition);
+    place.first_ms = partition->first_ms;
+    place.may_drop =
+        compacted ? "it is compacted: of a key only the last message is sure to stay" : NULL;
+    reading->request->on_place(reading->request->closure, &place);
+    return 0;
+}
+
+static void stop(struct reading *reading)
+{
+    for (int i = 0; i < reading->count; i++) {
+        struct partition *partition = &reading->partitions[i];
+
+        if (partition->is_started)
+            (void)rd_kafka_consume_stop(partition->handle, partition->number);
+        partition->is_started = false;
+    }
+}
+
+static int report_all(struct reading *reading, struct error *error)
+{
+    bool compacted = false;
+
+    for (int i = 0; i < reading->count; i++) {
+        struct partition *partition = &reading->partitions[i];
+
+        if (i == 0 || partition->topic != reading->partitions[i - 1].topic)
+            compacted = kafka_ask_settings(reading->kafka, topic_of(reading, partition)).compacted;
+        if (report(reading, partition, compacted, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_topics(struct reading *reading, struct error *error)
+{
+    int status = 0;
+
+    for (int i = 0; i < reading->request->topic_count && status == 0; i++)
+        status = add_topic(reading, i, error);
+    if (status == 0 && reading->request->since_ms > 0 && reading->count > 0)
+        move_starts(reading);
+    if (status == 0)
+        status = start(reading, error);
+    if (status == 0)
+        status = read_all(reading, error);
+    stop(reading);
+    return status == 0 ? report_all(reading, error) : -1;
+}
+
+int kafka_read(struct broker *broker, const struct read_request *request, struct error *error)
+{
+    struct reading reading = {.kafka = (struct kafka *)broker, .request = request};
+    int status;
+
+    if (open_client(reading.kafka, error) < 0)
+        return -1;
+    reading.topics = calloc((size_t)request->topic_count + 1, sizeof(*reading.topics));
+    reading.queue = rd_kafka_queue_new(reading.kafka->client);
+    status = reading.topics != NULL ? read_topics(&reading, error) : error_no_memory(error);
+    rd_kafka_queue_destroy(reading.queue);
+    for (int i = 0; reading.topics != NULL && i < request->topic_count; i++)
+        if (reading.topics[i] != NULL)
+            rd_kafka_topic_destroy(reading.topics[i]);
+    free(reading.topics);
+    free(reading.partitions);
+    kafka_client_end(reading.kafka);
+    return status;
+}

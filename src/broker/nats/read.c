@@ -1,0 +1,364 @@
+/*
+ * Reads the stream through a pull consumer of its own: without acknowledgements, in the server's
+ * memory (ADR-13). It is deleted at the end; the server drops it by itself some time after the
+ * connection is gone. One request for messages at a time bounds what is on its way: a server drops
+ * a client for which 64 MiB wait.
+ *
+ * The reply subject of each message is $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQUENCE.NUMBER.TIME.LEFT,
+ * from nats-server 2.10 on possibly with DOMAIN.ACCOUNT after $JS.ACK and more at the end.
+ */
+
+#include "broker/nats/nats.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ACK_PREFIX "$JS.ACK."
+#define PULL_MESSAGES 1000
+#define PULL_BYTES (8 * 1024 * 1024)
+#define ACK_TOKENS 9
+#define ACK_TOKENS_DOMAIN 11
+#define HEADERS_MAX 256
+#define NS_PER_MS 1000000
+#define NS_PER_S 1000000000
+#define EXPIRES_S 5   /* of a request for messages */
+#define INACTIVE_S 60 /* after which the server deletes the consumer by itself */
+#define ASK_MS 5000
+#define STEP_MS 1000
+
+struct reading {
+    struct nats *nats;
+    const struct read_request *request;
+    char consumer[32 + NATS_TOKEN_BYTES];
+    uint64_t end;    /* the last sequence number of the stream when reading began */
+    int asked;       /* messages of the current request that have not come; 0: there is none */
+    uint64_t number; /* of the last message that was delivered; they are consecutive */
+    int64_t heard_at_ms;
+    bool done;
+};
+
+/* What the reply subject of a delivered message says. */
+struct delivery {
+    uint64_t sequence;
+    uint64_t number;
+    int64_t time_ns;
+    uint64_t left;
+};
+
+static int fail(const struct reading *reading, struct error *error, const char *why)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof text, "reading stream \"%s\": %s",
+                   reading->nats->base.options->stream, why);
+    return nats_fail(reading->nats, error, ERROR_TRANSIENT, text);
+}
+
+static bool read_delivery(const char *reply, struct delivery *delivery)
+{
+    uint64_t numbers[4];
+    int tokens = 1;
+    int skip;
+
+    for (const char *at = reply; *at != '\0'; at++)
+        tokens += *at == '.';
+    if (tokens != ACK_TOKENS && tokens < ACK_TOKENS_DOMAIN)
+        return false;
+    skip = tokens == ACK_TOKENS ? 5 : 7;
+    for (; skip > 0 && reply != NULL; skip--) {
+        reply = strchr(reply, '.');
+        reply = reply != NULL ? reply + 1 : NULL;
+    }
+    for (int i = 0; i < 4 && reply != NULL; i++) {
+        numbers[i] = strtoull(reply, NULL, 10);
+        reply = i < 3 ? strchr(reply, '.') : reply;
+        reply = reply != NULL && i < 3 ? reply + 1 : reply;
+    }
+    if (reply == NULL)
+        return false;
+    *delivery = (struct delivery){numbers[0], numbers[1], (int64_t)numbers[2], numbers[3]};
+    return true;
+}
+
+/* Returns how many headers there are; -1: too many, or no memory. free() *names and each of
+ * *values. */
+static int take_headers(natsMsg *message, struct header headers[HEADERS_MAX], const char ***names)
+{
+    int name_count = 0;
+    int count = 0;
+
+    *names = NULL;
+    if (natsMsgHeader_Keys(message, names, &name_count) != NATS_OK)
+        return 0;
+    for (int i = 0; i < name_count; i++) {
+        const char **values = NULL;
+        int value_count = 0;
+
+        if (natsMsgHeader_Values(message, (*names)[i], &values, &value_count) != NATS_OK)
+            return -1;
+        for (int j = 0; j < value_count && count < HEADERS_MAX; j++)
+            headers[count++] = (struct header){text_of((*names)[i]), text_of(values[j])};
+        free((void *)values);
+        if (count == HEADERS_MAX)
+            return -1;
+    }
+    return count;
+}
+
+static int take_message(struct reading *reading, natsMsg *message, struct error *error)
+{
+    struct header headers[HEADERS_MAX];
+    const char **names;
+    const char *id = NULL;
+    char buffer[1024];
+    struct delivery delivery;
+    struct held held = {.headers = headers};
+    int status = 0;
+
+    if (!read_delivery(natsMsg_GetReply(message), &delivery))
+        return fail(reading, error, "a message without a sequence number");
+    if (delivery.number != ++reading->number)
+        return fail(reading, error, "the server left out messages");
+    if (delivery.sequence > reading->end) {
+        reading->done = true;
+        return 0;
+    }
+    held.header_count = take_headers(message, headers, &names);
+    if (held.header_count < 0) {
+        free((void *)names);
+        return fail(reading, error, "a message has too many headers");
+    }
+    held.position = (int64_t)delivery.sequence;
+    held.time_ms = delivery.time_ns / NS_PER_MS;
+    held.destination = text_of(natsMsg_GetSubject(message));
+    if (natsMsg_GetDataLength(message) > 0)
+        held.payload =
+            (struct text){natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message)};
+    (void)natsMsgHeader_Get(message, "Nats-Msg-Id", &id);
+    held_identify(&reading->nats->base, &held, id != NULL ? text_of(id) : (struct text){NULL, 0},
+                  buffer, sizeof buffer);
+    status = reading->request->on_message(reading->request->closure, &held, error);
+    free((void *)names);
+    reading->done = delivery.sequence >= reading->end || delivery.left == 0;
+    return status;
+}
+
+/* A status instead of a message ends the request: its time is over, or the next message does not
+ * fit into its bytes. */
+static int take(struct reading *reading, natsMsg *message, struct error *error)
+{
+    const char *reply = natsMsg_GetReply(message);
+    const char *status = NULL;
+
+    if (reply != NULL && strncmp(reply, ACK_PREFIX, sizeof ACK_PREFIX - 1) == 0) {
+        reading->heard_at_ms = clock_now_ms();
+        reading->asked--;
+        return take_message(reading, message, error);
+    }
+    if (natsMsgHeader_Get(message, "Status", &status) == NATS_OK)
+        reading->asked = 0;
+    return 0;
+}
+
+static int make_consumer(struct reading *reading, struct error *error)
+{
+    struct nats *nats = reading->nats;
+    int64_t since_ms = reading->request->since_ms;
+    time_t since_s = (time_t)(since_ms / 1000);
+    const char *stream = nats->base.options->stream;
+    char start[32];
+    char token[NATS_TOKEN_BYTES];
+    char what[NATS_TEXT_BYTES];
+    struct tm utc;
+    json_t *reply = NULL;
+    json_t *request;
+    char *text;
+    const json_t *left;
+    int status;
+
+    (void)strftime(start, sizeof start, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&since_s, &utc));
+    nats_new_token(nats, token);
+    (void)snprintf(reading->consumer, sizeof reading->consumer, "outbox-relay-audit-%.*s",
+                   NATS_TOKEN_BYTES, token);
+    request = json_pack("{s:s, s:{s:s, s:s, s:s*, s:s, s:s, s:I, s:b, s:i}}", "stream_name", stream,
+                        "config", "name", reading->consumer, "deliver_policy",
+                        since_ms > 0 ? "by_start_time" : "all", "opt_start_time",
+                        since_ms > 0 ? start : NULL, "ack_policy", "none", "replay_policy",
+                        "instant", "inactive_threshold", (json_int_t)INACTIVE_S * NS_PER_S,
+                        "mem_storage", 1, "num_replicas", 1);
+    text = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
+    json_decref(request);
+    if (text == NULL)
+        return error_no_memory(error);
+    (void)snprintf(what, sizeof what, "CONSUMER.CREATE.%s.%s", stream, reading->consumer);
+    nats->ready_deadline_ms = clock_now_ms() + ASK_MS;
+    status = nats_call_api(nats, what, text, &reply, error);
+    free(text);
+    left = json_object_get(reply, "num_pending");
+    if (status < 0) {
+        (void)fail(reading, error, "no consumer can be made");
+        (void)error_hint(error,
+                         "the user needs permission to publish to $JS.API.CONSUMER.*.%s.>, "
+                         "$JS.API.CONSUMER.MSG.NEXT.%s.> and $JS.API.STREAM.INFO.%s, and to "
+                         "subscribe to %s.>",
+                         stream, stream, stream, nats_inbox_prefix(nats));
+    } else if (!json_is_integer(left)) {
+        const char *why =
+            json_string_value(json_object_get(json_object_get(reply, "error"), "description"));
+
+        status = fail(reading, error, why != NULL ? why : "no consumer can be made");
+    } else {
+        reading->request->on_total(reading->request->closure, json_integer_value(left));
+        reading->done = json_integer_value(left) == 0;
+    }
+    json_decref(reply);
+    return status;
+}
+
+static int pull(struct reading *reading, struct error *error)
+{
+    struct nats *nats = reading->nats;
+    int64_t bytes =
+        nats->message_bytes_max > PULL_BYTES / 2 ? 2 * nats->message_bytes_max : PULL_BYTES;
+    char subject[NATS_TEXT_BYTES];
+    char request[128];
+    char token[NATS_TOKEN_BYTES];
+    char reply[NATS_REPLY_BYTES];
+    natsStatus status;
+
+    (void)snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s.%s",
+                   nats->base.options->stream, reading->consumer);
+    (void)snprintf(request, sizeof request,
+                   "{\"batch\":%d,\"max_bytes\":%" PRId64 ",\"expires\":%" PRId64 "}",
+                   PULL_MESSAGES, bytes, (int64_t)EXPIRES_S * NS_PER_S);
+    nats_new_token(nats, token);
+    nats_reply_subject(nats, nats->next_request++, token, reply);
+    status = natsConnection_PublishRequestString(nats->connection, subject, reply, request);
+    if (status != NATS_OK)
+        return fail(reading, error, natsStatus_GetText(status));
+    nats_flush(nats, clock_now_ms() + ASK_MS);
+    reading->asked = PULL_MESSAGES;
+    return 0;
+}
+
+/* Why nothing has come for a while. */
+static int check_silence(const struct reading *reading, struct error *error)
+{
+    char quoted[NATS_TEXT_BYTES];
+
+    if (nats_problems_next(reading->nats->problems, quoted))
+        return fail(reading, error, "the server does not permit to ask for messages");
+    if (nats_lost(reading->nats))
+        return fail(reading, error, "the connection was lost");
+    if (clock_left_ms(reading->heard_at_ms + READ_SILENCE_MS) == 0)
+        return fail(reading, error, "the server has fallen silent");
+    return 0;
+}
+
+static int read_all(struct reading *reading, struct error *error)
+{
+    struct nats *nats = reading->nats;
+    int status = make_consumer(reading, error);
+
+    reading->heard_at_ms = clock_now_ms();
+    while (status == 0 && !reading->done) {
+        natsMsg *message;
+
+        if (reading->asked == 0 && pull(reading, error) < 0)
+            return -1;
+        message = nats_next(nats, clock_now_ms() + STEP_MS);
+        if (message != NULL)
+            status = take(reading, message, error);
+        if (status == 0 && !reading->done)
+            status = check_silence(reading, error);
+        if (message != NULL)
+            nats_discard(nats, message);
+    }
+    return status;
+}
+
+static void delete_consumer(const struct reading *reading)
+{
+    char what[NATS_TEXT_BYTES];
+    struct error ignored;
+    json_t *reply = NULL;
+
+    reading->nats->ready_deadline_ms = clock_now_ms() + ASK_MS;
+    (void)snprintf(what, sizeof what, "CONSUMER.DELETE.%s.%s", reading->nats->base.options->stream,
+                   reading->consumer);
+    (void)nats_call_api(reading->nats, what, "", &reply, &ignored);
+    json_decref(reply);
+}
+
+/* RFC 3339 in UTC. INT64_MAX: it is none, or the server's zero time, the year 1. */
+static int64_t time_of(const char *text)
+{
+    struct tm utc = {0};
+    const char *end = text != NULL ? strptime(text, "%Y-%m-%dT%H:%M:%S", &utc) : NULL;
+
+    if (end == NULL || utc.tm_year < 0)
+        return INT64_MAX;
+    return (int64_t)timegm(&utc) * 1000 + (*end == '.' ? (int64_t)(strtod(end, NULL) * 1000) : 0);
+}
+
+static const char *may_drop(const json_t *info)
+{
+    if (strcmp(nats_setting_text(info, "retention"), "limits") != 0)
+        return "its retention is not \"limits\": consumed messages are dropped";
+    if (json_integer_value(nats_setting(info, "max_msgs_per_subject")) > 0)
+        return "it has max_msgs_per_subject: older messages of a subject are dropped";
+    return NULL;
+}
+
+static int ask(struct nats *nats, json_t **info, struct error *error)
+{
+    struct findings findings;
+    int status;
+
+    if (findings_init(&findings) < 0)
+        return error_no_memory(error);
+    status = nats_inspect(nats, NULL, info, &findings, error);
+    findings_free(&findings);
+    if (status == 0 && *info == NULL)
+        return nats_fail(nats, error, ERROR_PERMANENT, "the stream does not exist");
+    return status;
+}
+
+static uint64_t state_of(const json_t *info, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(json_object_get(info, "state"), name));
+}
+
+int nats_read(struct broker *broker, const struct read_request *request, struct error *error)
+{
+    struct reading reading = {.nats = (struct nats *)broker, .request = request};
+    json_t *info = NULL;
+    struct held_place place = {0};
+    int status = 0;
+
+    if (ask(reading.nats, &info, error) < 0)
+        return -1;
+    reading.end = state_of(info, "last_seq");
+    if (state_of(info, "messages") > 0) {
+        status = read_all(&reading, error);
+        delete_consumer(&reading);
+        json_decref(info);
+        info = NULL;
+        if (status < 0 || ask(reading.nats, &info, error) < 0)
+            return -1;
+    }
+    place.first_ms = state_of(info, "messages") > 0
+                         ? time_of(json_string_value(
+                               json_object_get(json_object_get(info, "state"), "first_ts")))
+                         : INT64_MAX;
+    place.has_dropped = state_of(info, "first_seq") > 1;
+    place.may_drop = may_drop(info);
+    json_decref(info);
+    request->on_place(request->closure, &place);
+    return 0;
+}

@@ -1,0 +1,576 @@
+/*
+ * audit: what the table says was sent against what the brokers hold.
+ *
+ * The rows come first and the messages afterwards, so whatever the table says was sent is at the
+ * broker by then, also while relays go on. A message without such a row may be of an event that is
+ * newer or not yet settled; the table is asked for those again at the end.
+ */
+#include "cli/audit.h"
+
+#include "admin/parked/replay.h"
+#include "base/clock.h"
+#include "broker/broker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ASK_MS 4000                 /* for what a broker says of a row's destination */
+#define CLOCKS_MS (60 * 60 * 1000L) /* how far the clocks of the servers may be apart */
+#define REPAIR_STEP 10000
+
+/* ---- sinks ---- */
+
+static const struct sink_options *options_of(const struct auditing *auditing, int sink)
+{
+    return &auditing->config->relay.sinks[sink];
+}
+
+static const char *address_of(const struct sink_options *options)
+{
+    return strcmp(options->type, "nats") == 0    ? options->servers.items[0]
+           : strcmp(options->type, "kafka") == 0 ? options->brokers.items[0]
+                                                 : options->name;
+}
+
+static bool is_same(const struct sink_options *a, const struct sink_options *b)
+{
+    return strcmp(a->type, b->type) == 0 && strcmp(address_of(a), address_of(b)) == 0 &&
+           (strcmp(a->type, "nats") != 0 || strcmp(a->stream, b->stream) == 0);
+}
+
+/* The number of a topic, which is new if it is not known. -1: no memory, or too many. */
+static int topic_number(struct audited_sink *sink, struct text name, struct error *error)
+{
+    const json_t *known = json_object_getn(sink->numbers, name.data, name.len);
+    char **grown;
+    int number = sink->topic_count;
+
+    if (known != NULL)
+        return (int)json_integer_value(known);
+    if (number == AUDIT_TOPICS_MAX)
+        return error_set(error, ERROR_PERMANENT, ERROR_SELF, "rows go to more than %d topics",
+                         AUDIT_TOPICS_MAX);
+    grown = realloc(sink->topics, (size_t)(number + 1) * sizeof *grown);
+    if (grown == NULL)
+        return error_no_memory(error);
+    sink->topics = grown;
+    sink->topics[number] = strndup(name.data, name.len);
+    if (sink->topics[number] == NULL ||
+        json_object_setn_new(sink->numbers, name.data, name.len, json_integer(number)) < 0)
+        return error_no_memory(error);
+    sink->topic_count++;
+    return number;
+}
+
+/* A broker that cannot be reached leaves unknown what only it can say of a row. */
+static int open_sink(struct auditing *auditing, int number, struct error *error)
+{
+    const struct sink_options *options = options_of(auditing, number);
+    struct audited_sink *sink = &auditing->sinks[number];
+    struct findings findings;
+    struct error away;
+
+    sink->numbers = json_object();
+    sink->broker = broker_open(options, error);
+    if (sink->broker == NULL)
+        return -1;
+    for (sink->same_as = 0;
+         sink->same_as < number && !is_same(options_of(auditing, sink->same_as), options);)
+        sink->same_as++;
+    sink->is_audited =
+        broker_can_be_read(sink->broker) && (auditing->arguments->sink == NULL ||
+                                             strcmp(auditing->arguments->sink, options->name) == 0);
+    if (findings_init(&findings) < 0)
+        return error_no_memory(error);
+    if (sink->is_audited)
+        (void)broker_inspect(sink->broker, NULL, &findings, &away);
+    findings_free(&findings);
+    for (int i = 0; i < options->allow.count && sink->is_audited; i++)
+        if (strcmp(options->type, "kafka") == 0 && !sink_pattern(options->allow.items[i]) &&
+            topic_number(&auditing->sinks[sink->same_as], text_of(options->allow.items[i]), error) <
+                0)
+            return -1;
+    return 0;
+}
+
+static int open_sinks(struct auditing *auditing, struct error *error)
+{
+    bool is_one_audited = false;
+
+    for (int i = 0; i < auditing->config->relay.sink_count; i++) {
+        if (open_sink(auditing, i, error) < 0)
+            return -1;
+        is_one_audited = is_one_audited || auditing->sinks[i].is_audited;
+    }
+    if (is_one_audited)
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                     auditing->arguments->sink != NULL
+                         ? "no [sink.%s] of type kafka or nats is configured"
+                         : "no sink of type kafka or nats is configured: what others were sent "
+                           "cannot be read back",
+                     auditing->arguments->sink);
+}
+
+static void close_sinks(struct auditing *auditing)
+{
+    for (int i = 0; i < auditing->config->relay.sink_count; i++) {
+        struct audited_sink *sink = &auditing->sinks[i];
+
+        broker_close(sink->broker);
+        json_decref(sink->numbers);
+        for (int j = 0; j < sink->topic_count; j++)
+            free(sink->topics[j]);
+        free(sink->topics);
+        free(sink->places);
+    }
+    broker_end();
+}
+
+/* ---- rows ---- */
+
+/* What a lane does with a claimed row, up to where it would send. */
+static void judge(const struct auditing *auditing, struct batch *batch)
+{
+    route_batch(&auditing->config->relay.routes, batch);
+    for (int i = 0; i < auditing->config->relay.sink_count; i++) {
+        if (!auditing->sinks[i].is_audited)
+            continue;
+        broker_wrap(auditing->sinks[i].broker, batch, i);
+        broker_explain(auditing->sinks[i].broker, batch, i, clock_now_ms() + ASK_MS);
+    }
+}
+
+/* NATS has no key beside the header, and no difference between a tombstone and no bytes. */
+static int hash_row(const struct auditing *auditing, const struct message *message,
+                    struct audit_row *row, struct error *error)
+{
+    const struct broker *broker = auditing->sinks[message->sink].broker;
+    bool is_nats = strcmp(broker->options->type, "nats") == 0;
+    struct text none = {NULL, 0};
+
+    row->has_content =
+        (message->verdict == VERDICT_PENDING || message->verdict == VERDICT_WAIT) &&
+        (message->payload_len < 0 || (int64_t)message->payload.len == message->payload_len);
+    if (!row->has_content)
+        return 0;
+    return audit_hash_content(
+               auditing->audit, message->destination, is_nats ? none : message->route_key,
+               is_nats && message->payload.len == 0 ? none : message->payload, message->headers,
+               message->header_count, broker->headers.own[OWN_REPLAYED_AT], &row->content) < 0
+               ? error_no_memory(error)
+               : 0;
+}
+
+static int add_row(struct auditing *auditing, const struct batch *batch,
+                   const struct message *message, const struct sent_row *sent, struct error *error)
+{
+    struct audit_row row = {.id = message->id,
+                            .event_id = message->event_id,
+                            .rank = sent->rank,
+                            .sent_ms = sent->sent_ms,
+                            .partition = message->partition,
+                            .was_parked = batch->parked};
+
+    if (message->sink < 0) {
+        auditing->no_sink++;
+        return 0;
+    }
+    if (!auditing->sinks[message->sink].is_audited)
+        return 0;
+    row.sink = auditing->sinks[message->sink].same_as;
+    if (strcmp(options_of(auditing, row.sink)->type, "kafka") == 0)
+        row.topic = topic_number(&auditing->sinks[row.sink], message->destination, error);
+    if (row.topic < 0 || hash_row(auditing, message, &row, error) < 0)
+        return -1;
+    row.has_key = message->key.data != NULL && sent->rank >= 0 &&
+                  auditing->config->relay.outbox.order == ORDER_KEY;
+    if (row.has_key)
+        row.key = audit_hash_text(auditing->audit, message->key);
+    auditing->rows++;
+    return audit_add_row(auditing->audit, &row, error);
+}
+
+static int take_rows(void *closure, struct batch *batch, const struct sent_row *sent,
+                     struct error *error)
+{
+    struct auditing *auditing = closure;
+
+    judge(auditing, batch);
+    for (int i = 0; i < batch->count; i++)
+        if (add_row(auditing, batch, &batch->messages[i], &sent[i], error) < 0)
+            return -1;
+    progress_show(&auditing->progress, auditing->rows, -1);
+    return 0;
+}
+
+static int read_rows(struct auditing *auditing, struct error *error)
+{
+    const struct arguments *arguments = auditing->arguments;
+    struct audit_request request = {
+        .since = arguments->since, .from = arguments->from, .to = arguments->to};
+    const struct sent_reader reader = {.on_rows = take_rows, .closure = auditing};
+    int status;
+
+    auditing->sent.first_ms = INT64_MAX;
+    auditing->tells_sent = admin_check_sent(auditing->admin, &auditing->why_not) == 0;
+    if (!auditing->tells_sent)
+        return auditing->why_not.origin == ERROR_CONFIG ? 0 : (*error = auditing->why_not, -1);
+    for (int i = 0; i < auditing->config->relay.sink_count; i++) {
+        int64_t bytes = broker_payload_max(auditing->sinks[i].broker);
+
+        request.payload_max = bytes > request.payload_max ? bytes : request.payload_max;
+    }
+    progress_begin(&auditing->progress, "rows read:", -1);
+    status = admin_read_sent(auditing->admin, &auditing->config->relay.routes, &request, &reader,
+                             &auditing->sent, error);
+    progress_end(&auditing->progress);
+    return status;
+}
+
+/* ---- messages ---- */
+
+static int take_message(void *closure, const struct held *held, struct error *error)
+{
+    struct auditing *auditing = closure;
+    const struct audited_sink *sink = &auditing->sinks[auditing->reading];
+    bool is_nats = strcmp(sink->broker->options->type, "nats") == 0;
+    struct audit_held record = {.event_id = held->event_id,
+                                .sink = auditing->reading,
+                                .topic = held->topic,
+                                .partition = held->partition,
+                                .position = held->position,
+                                .time_ms = held->time_ms,
+                                .is_replayed = held->is_replayed,
+                                .has_content = true};
+
+    progress_show(&auditing->progress, ++auditing->messages, -1);
+    if (held->event_id.data == NULL) {
+        auditing->foreign++;
+        return 0;
+    }
+    if (audit_hash_content(auditing->audit, held->destination, held->key,
+                           is_nats && held->payload.len == 0 ? (struct text){NULL, 0}
+                                                             : held->payload,
+                           held->headers, held->header_count,
+                           sink->broker->headers.own[OWN_REPLAYED_AT], &record.content) < 0)
+        return error_no_memory(error);
+    return audit_add_held(auditing->audit, &record, error);
+}
+
+static void take_place(void *closure, const struct held_place *place)
+{
+    struct auditing *auditing = closure;
+    struct audited_sink *sink = &auditing->sinks[auditing->reading];
+
+    if (broker_reserve(&sink->places, &sink->place_capacity, sink->place_count + 1,
+                       sizeof(*sink->places)) == 0)
+        sink->places[sink->place_count++] = *place;
+}
+
+static void take_total(void *closure, int64_t messages)
+{
+    struct auditing *auditing = closure;
+
+    auditing->progress.total += messages;
+}
+
+/* A broker that cannot be read is named, and the others are audited. */
+static int read_sink(struct auditing *auditing, int number, int64_t since_ms, struct error *error)
+{
+    struct audited_sink *sink = &auditing->sinks[number];
+    const struct read_request request = {.topics = (const char *const *)sink->topics,
+                                         .topic_count = sink->topic_count,
+                                         .since_ms = since_ms,
+                                         .on_message = take_message,
+                                         .on_place = take_place,
+                                         .on_total = take_total,
+                                         .closure = auditing};
+    struct broker *broker = broker_open(options_of(auditing, number), error);
+
+    if (broker == NULL)
+        return -1;
+    auditing->reading = number;
+    sink->is_read = broker_read(broker, &request, &sink->error) == 0;
+    broker_close(broker);
+    if (sink->is_read || sink->error.origin == ERROR_BROKER)
+        return 0;
+    *error = sink->error;
+    return -1;
+}
+
+/* From when on messages are of use; 0: all. */
+static int64_t messages_since(const struct auditing *auditing)
+{
+    int64_t first_ms = auditing->sent.first_ms;
+    bool is_part = auditing->arguments->since != NULL || auditing->arguments->from != NULL ||
+                   auditing->arguments->to != NULL;
+
+    if (!is_part || !auditing->tells_sent)
+        return 0;
+    if (first_ms == INT64_MAX ||
+        (auditing->sent.since_ms > 0 && auditing->sent.since_ms < first_ms))
+        first_ms = auditing->sent.since_ms;
+    return first_ms > CLOCKS_MS ? first_ms - CLOCKS_MS : 0;
+}
+
+static int read_messages(struct auditing *auditing, struct error *error)
+{
+    int status = 0;
+
+    progress_begin(&auditing->progress, "messages read:", 0);
+    for (int i = 0; i < auditing->config->relay.sink_count && status == 0; i++)
+        if (auditing->sinks[i].is_audited && auditing->sinks[i].same_as == i)
+            status = read_sink(auditing, i, messages_since(auditing), error);
+    progress_end(&auditing->progress);
+    return status;
+}
+
+/* ---- the comparison ---- */
+
+static bool may_have_dropped(const struct auditing *auditing, const struct held_place *place,
+                             int64_t sent_ms)
+{
+    if (place->partition < 0)
+        return false;
+    if (place->may_drop != NULL)
+        return true;
+    return place->has_dropped && (place->first_ms == INT64_MAX ||
+                                  sent_ms < place->first_ms + audit_lag_ms(auditing->audit));
+}
+
+/* Where the partition is not known, any of the topic counts. */
+static enum audit_kind judge_row(const void *closure, int number, int topic, int partition,
+                                 int64_t sent_ms)
+{
+    const struct auditing *auditing = closure;
+    const struct audited_sink *sink = &auditing->sinks[number];
+
+    if (!sink->is_read)
+        return AUDIT_NOT_READ;
+    for (int i = 0; i < sink->place_count; i++) {
+        const struct held_place *place = &sink->places[i];
+
+        if (place->topic == topic && (partition < 0 || place->partition == partition) &&
+            may_have_dropped(auditing, place, sent_ms))
+            return AUDIT_OLD_ROW;
+    }
+    return AUDIT_MISSING;
+}
+
+static int take_known(void *closure, struct text event_id, struct error *error)
+{
+    return audit_add_known(((struct auditing *)closure)->audit, event_id, error);
+}
+
+/* Messages without a row: the table is asked again, which may have it by now. */
+static int judge_unknown(struct auditing *auditing, const struct audit_judge *judge,
+                         struct error *error)
+{
+    const struct sent_reader reader = {.on_known = take_known, .closure = auditing};
+    int64_t first_ms;
+
+    if (audit_unknown(auditing->audit) == 0)
+        return 0;
+    if (!auditing->tells_sent)
+        (void)snprintf(auditing->untold, sizeof auditing->untold, "%.500s", auditing->why_not.text);
+    else if (auditing->sent.unreadable > 0)
+        (void)snprintf(auditing->untold, sizeof auditing->untold, "%.500s", auditing->sent.why);
+    else if (admin_read_known(auditing->admin, &reader, &first_ms, error) < 0) {
+        if (error->origin != ERROR_DATABASE || error->kind != ERROR_PERMANENT)
+            return -1;
+        (void)snprintf(auditing->untold, sizeof auditing->untold, "%.500s", error->text);
+    } else {
+        return audit_judge_unknown(auditing->audit, first_ms, judge, error);
+    }
+    audit_leave_unknown(auditing->audit);
+    return 0;
+}
+
+static void keep_missing(struct auditing *auditing, const struct audit_finding *finding)
+{
+    int64_t at = auditing->missing_count++;
+
+    if (at >= AUDIT_REPAIR_MAX)
+        return;
+    if (at >= auditing->missing_capacity) {
+        int64_t capacity = auditing->missing_capacity > 0 ? 2 * auditing->missing_capacity : 1024;
+        struct missing_row *grown = realloc(auditing->missing, (size_t)capacity * sizeof *grown);
+
+        if (grown == NULL) {
+            auditing->missing_count = AUDIT_REPAIR_MAX + 1; /* too many to repair */
+            return;
+        }
+        auditing->missing = grown;
+        auditing->missing_capacity = capacity;
+    }
+    auditing->missing[at] = (struct missing_row){.rank = finding->rank,
+                                                 .id = strndup(finding->id.data, finding->id.len)};
+}
+
+static void take_finding(void *closure, const struct audit_finding *finding)
+{
+    struct auditing *auditing = closure;
+
+    if (finding->kind == AUDIT_MISSING && auditing->arguments->repair)
+        keep_missing(auditing, finding);
+    audit_show_finding(closure, finding);
+}
+
+static int compare(struct auditing *auditing, struct error *error)
+{
+    const struct audit_judge judge = {
+        .judge_row = judge_row, .on_finding = take_finding, .closure = auditing};
+
+    return audit_compare(auditing->audit, &judge, error) < 0
+               ? -1
+               : judge_unknown(auditing, &judge, error);
+}
+
+/* ---- repair ---- */
+
+static int compare_missing(const void *a, const void *b)
+{
+    int64_t left = ((const struct missing_row *)a)->rank;
+    int64_t right = ((const struct missing_row *)b)->rank;
+
+    return (left > right) - (left < right);
+}
+
+/* Without a terminal to ask on, --yes says it. */
+static bool is_confirmed(const struct auditing *auditing)
+{
+    char answer[16] = "";
+
+    if (auditing->arguments->yes)
+        return true;
+    (void)fprintf(stderr, "send these %" PRId64 " events again? [y/N] ", auditing->missing_count);
+    if (fgets(answer, sizeof answer, stdin) == NULL)
+        (void)fprintf(stderr, "\n");
+    return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+static int replay_step(struct auditing *auditing, int64_t from, int count, bool is_last,
+                       struct error *error)
+{
+    const char *ids[REPAIR_STEP];
+    const struct replay_request request = {.ids = ids, .id_count = count};
+    int64_t rate = auditing->arguments->rate > 0 ? auditing->arguments->rate : REPLAY_RATE;
+    struct replay *replay;
+    int status = -1;
+
+    for (int i = 0; i < count; i++) {
+        ids[i] = auditing->missing[from + i].id;
+        if (ids[i] == NULL)
+            return error_no_memory(error);
+    }
+    replay = admin_replay_open(auditing->admin, &request, error);
+    if (replay != NULL && cli_copy_rows(replay, count, rate, error) >= 0)
+        status = is_last ? admin_replay_finish(replay, error) : 0;
+    admin_replay_close(replay);
+    return status;
+}
+
+/* In the order of the ids, so that the events of a key keep their order. */
+static int repair(struct auditing *auditing, struct error *error)
+{
+    int64_t count = auditing->missing_count;
+
+    if (count > AUDIT_REPAIR_MAX) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_SELF,
+                        "%" PRId64 " events are missing; at most %d are repaired one by one", count,
+                        AUDIT_REPAIR_MAX);
+        return error_hint(error, "outbox-relay replay --since WHEN sends all rows again that were "
+                                 "sent since then");
+    }
+    if (count == 0 || !is_confirmed(auditing)) {
+        (void)fprintf(stderr, count == 0 ? "nothing to repair\n" : "nothing was sent again\n");
+        return 0;
+    }
+    qsort(auditing->missing, (size_t)count, sizeof(*auditing->missing), compare_missing);
+    for (int64_t at = 0; at < count; at += REPAIR_STEP) {
+        int64_t left = count - at;
+        int step = left < REPAIR_STEP ? (int)left : REPAIR_STEP;
+
+        if (replay_step(auditing, at, step, left == step, error) < 0)
+            return -1;
+    }
+    (void)fprintf(stderr, "sent again: %" PRId64 "; relays publish them now\n", count);
+    return 0;
+}
+
+/* ---- the command ---- */
+
+static int check(const struct arguments *arguments, struct error *error)
+{
+    const char *why = NULL;
+
+    if (!cli_is_utf8(arguments))
+        why = "an argument is not UTF-8";
+    else if (arguments->since != NULL && (arguments->from != NULL || arguments->to != NULL))
+        why = "give --since, or --from and --to, not both";
+    else if (arguments->yes && !arguments->repair)
+        why = "--yes answers the question of --repair";
+    else if (arguments->repair && !arguments->yes && isatty(STDIN_FILENO) != 1)
+        why = "--repair asks before it sends; without a terminal give --yes as well";
+    return why == NULL ? 0 : cli_refuse("audit", why, error);
+}
+
+static int audit(struct auditing *auditing, struct error *error)
+{
+    const struct outbox_options *outbox = &auditing->config->relay.outbox;
+
+    auditing->admin = auditing->arguments->repair ? admin_open_to_write(outbox, error)
+                                                  : admin_open(outbox, error);
+    if (auditing->admin == NULL || open_sinks(auditing, error) < 0)
+        return -1;
+    auditing->audit = audit_open(error);
+    if (auditing->audit == NULL || read_rows(auditing, error) < 0 ||
+        read_messages(auditing, error) < 0 || compare(auditing, error) < 0)
+        return -1;
+    audit_show_summary(auditing);
+    return auditing->arguments->repair ? repair(auditing, error) : 0;
+}
+
+/* Findings come before what could not be looked at. */
+static enum exit_status status_of(const struct auditing *auditing)
+{
+    for (int kind = 0; kind < AUDIT_FINDINGS; kind++)
+        if (audit_count(auditing->audit, (enum audit_kind)kind) > 0)
+            return EXIT_RUNTIME;
+    for (int i = 0; i < auditing->config->relay.sink_count; i++)
+        if (auditing->sinks[i].is_audited && auditing->sinks[i].same_as == i &&
+            !auditing->sinks[i].is_read)
+            return cli_fail(&auditing->sinks[i].error);
+    return auditing->tells_sent ? EXIT_DONE : cli_fail(&auditing->why_not);
+}
+
+enum exit_status cli_audit(const struct arguments *arguments, struct config *config)
+{
+    struct auditing *auditing = calloc(1, sizeof *auditing);
+    struct error error;
+    enum exit_status status;
+
+    if (auditing == NULL) {
+        (void)error_no_memory(&error);
+        return cli_fail(&error);
+    }
+    auditing->arguments = arguments;
+    auditing->config = config;
+    status = check(arguments, &error) < 0 || audit(auditing, &error) < 0 ? cli_fail(&error)
+                                                                         : status_of(auditing);
+    admin_close(auditing->admin);
+    audit_close(auditing->audit);
+    close_sinks(auditing);
+    for (int64_t i = 0; i < auditing->missing_count && i < auditing->missing_capacity; i++)
+        free(auditing->missing[i].id);
+    free(auditing->missing);
+    for (int kind = 0; kind < AUDIT_FINDINGS; kind++)
+        for (int i = 0; i < AUDIT_SHOWN; i++)
+            free(auditing->shown[kind][i]);
+    free(auditing);
+    return status;
+}

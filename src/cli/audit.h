@@ -1,0 +1,61 @@
+#ifndef CLI_AUDIT_H
+#define CLI_AUDIT_H
+
+#include "admin/admin.h"
+#include "audit/audit.h"
+#include "broker/read.h"
+#include "cli/cli.h"
+#include "cli/terminal.h"
+
+#include <jansson.h>
+
+/* Shared by the files of the command `audit`. */
+
+#define AUDIT_SHOWN 10 /* findings of a kind that people are shown */
+#define AUDIT_TOPICS_MAX 10000
+#define AUDIT_REPAIR_MAX 1000000
+
+/* A sink, and what reading it back has shown. */
+struct audited_sink {
+    bool is_audited;
+    int same_as;           /* the first sink that holds the same messages, maybe itself */
+    struct broker *broker; /* says how rows would be sent */
+    json_t *numbers;       /* of topics, by name */
+    char **topics;         /* in the order of the numbers; owned, as each name */
+    int topic_count;
+    struct held_place *places;
+    int place_count, place_capacity;
+    bool is_read;
+    struct error error; /* !is_read: why */
+};
+
+struct missing_row {
+    int64_t rank;
+    char *id;
+};
+
+struct auditing {
+    const struct arguments *arguments;
+    struct config *config;
+    struct audit *audit;
+    struct admin *admin;
+    struct audited_sink sinks[SINKS_MAX];
+    struct sent_rows sent;
+    int64_t rows, no_sink, messages, foreign;
+    bool tells_sent;      /* the table says what was sent */
+    struct error why_not; /* !tells_sent */
+    char untold[512];     /* why nothing can be said of events without a row; "": it can */
+    int reading;          /* the sink that is being read */
+    struct progress progress;
+    int64_t total;
+    char *shown[AUDIT_FINDINGS][AUDIT_SHOWN];
+    struct missing_row *missing; /* for --repair */
+    int64_t missing_count, missing_capacity;
+};
+
+/* audit_text.c */
+void audit_show_finding(void *closure, const struct audit_finding *finding);
+/* All that was found, and what could not be told. */
+void audit_show_summary(const struct auditing *auditing);
+
+#endif

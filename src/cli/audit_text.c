@@ -1,0 +1,290 @@
+/* How the findings of `audit` are shown. */
+#include "cli/audit.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LINE_BYTES 2048
+
+/* The names for programs, and for people. */
+static const struct {
+    const char *name;
+    const char *text;
+} kinds[AUDIT_KINDS] = {
+    [AUDIT_MISSING] = {"missing", "missing at the broker"},
+    [AUDIT_UNKNOWN] = {"unknown", "at the broker, but no event of the table"},
+    [AUDIT_LATE] = {"late", "after a later event of their key"},
+    [AUDIT_AGAIN] = {"again", "at the broker once more"},
+    [AUDIT_ALTERED] = {"altered", "with another key, payload, headers or destination"},
+    [AUDIT_FOUND] = {"found", "found"},
+    [AUDIT_REPLAYED] = {"replayed", "sent again by replay"},
+    [AUDIT_LATE_REPLAYED] = {"late_replayed", "late in their key, because replay sent them"},
+    [AUDIT_LATE_PARKED] = {"late_parked", "late in their key, after they were parked"},
+    [AUDIT_ELSEWHERE] = {"elsewhere", "at a sink that the routes do not choose now"},
+    [AUDIT_NOT_COMPARED] = {"not_compared", "found, but their content could not be compared"},
+    [AUDIT_NOT_READ] = {"not_read", "sent to a broker that could not be read"},
+    [AUDIT_OLD_ROW] = {"too_old_rows",
+                       "sent, but the broker may have dropped them: too old to tell"},
+    [AUDIT_OLD_HELD] = {"too_old_messages",
+                        "at the broker, but older than the table's rows: too old to tell"},
+    [AUDIT_NEWER] = {"other_rows", "of other rows: newer, not yet settled, or not asked for"},
+    [AUDIT_UNTOLD] = {"untold", "at the broker, but the table cannot say whether it sent them"},
+};
+
+static const char *name_of_sink(const struct auditing *auditing, int sink)
+{
+    return auditing->config->relay.sinks[sink].name;
+}
+
+static const char *topic_of(const struct auditing *auditing, const struct audit_finding *finding)
+{
+    const struct audited_sink *sink = &auditing->sinks[finding->sink];
+
+    return finding->topic < sink->topic_count ? sink->topics[finding->topic] : NULL;
+}
+
+static const char *stream_of(const struct auditing *auditing, int sink)
+{
+    return auditing->config->relay.sinks[sink].stream;
+}
+
+static const char *time_text(char text[32], int64_t ms)
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm utc;
+
+    if (gmtime_r(&seconds, &utc) == NULL || strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+        return "";
+    return text;
+}
+
+/* ---- for programs ---- */
+
+static void print_json(json_t *object)
+{
+    char *line = json_dumps(object, JSON_COMPACT);
+
+    json_decref(object);
+    if (line != NULL)
+        terminal_print_json(text_of(line));
+    free(line);
+}
+
+static void set_text(json_t *object, const char *name, struct text value)
+{
+    json_t *text = json_stringn(value.data, value.len);
+    char safe[LINE_BYTES];
+
+    if (text == NULL)
+        text = json_string(text_escape(safe, sizeof safe, value.data, value.len));
+    (void)json_object_set_new(object, name, text);
+}
+
+static void show_json(const struct auditing *auditing, const struct audit_finding *finding)
+{
+    const char *topic = topic_of(auditing, finding);
+    json_t *object = json_object();
+    char text[32];
+
+    (void)json_object_set_new(object, "finding", json_string(kinds[finding->kind].name));
+    (void)json_object_set_new(object, "sink", json_string(name_of_sink(auditing, finding->sink)));
+    if (finding->id.data != NULL)
+        set_text(object, "id", finding->id);
+    set_text(object, "event_id", finding->event_id);
+    if (finding->id.data != NULL)
+        (void)json_object_set_new(object, "sent_at",
+                                  json_string(time_text(text, finding->sent_ms)));
+    if (topic != NULL)
+        (void)json_object_set_new(object, "topic", json_string(topic));
+    else
+        (void)json_object_set_new(object, "stream",
+                                  json_string(stream_of(auditing, finding->sink)));
+    if (topic != NULL && finding->partition >= 0)
+        (void)json_object_set_new(object, "partition", json_integer(finding->partition));
+    if (finding->position >= 0) {
+        (void)json_object_set_new(object, topic != NULL ? "offset" : "sequence",
+                                  json_integer(finding->position));
+        (void)json_object_set_new(object, "at", json_string(time_text(text, finding->time_ms)));
+    }
+    if (finding->kind == AUDIT_LATE)
+        (void)json_object_set_new(object, "after", json_integer(finding->after));
+    print_json(object);
+}
+
+/* What can be told of a sink, and what not. */
+static json_t *sink_as_json(const struct auditing *auditing, int number)
+{
+    const struct audited_sink *sink = &auditing->sinks[number];
+    json_t *object = json_pack("{s:s, s:b}", "name", name_of_sink(auditing, number), "read",
+                               auditing->sinks[sink->same_as].is_read);
+
+    if (!sink->is_audited)
+        (void)json_object_set_new(object, "error", json_string("not audited"));
+    else if (sink->same_as == number && !sink->is_read)
+        (void)json_object_set_new(object, "error", json_string(sink->error.text));
+    return object;
+}
+
+static void summarise_json(const struct auditing *auditing)
+{
+    json_t *counts =
+        json_pack("{s:I, s:I}", "rows", auditing->rows, "messages", auditing->messages);
+    json_t *sinks = json_array();
+
+    for (int kind = 0; kind < AUDIT_KINDS; kind++)
+        (void)json_object_set_new(
+            counts, kinds[kind].name,
+            json_integer(audit_count(auditing->audit, (enum audit_kind)kind)));
+    (void)json_object_set_new(counts, "without_id", json_integer(auditing->foreign));
+    (void)json_object_set_new(counts, "without_route", json_integer(auditing->no_sink));
+    (void)json_object_set_new(counts, "unreadable", json_integer(auditing->sent.unreadable));
+    for (int i = 0; i < auditing->config->relay.sink_count; i++)
+        (void)json_array_append_new(sinks, sink_as_json(auditing, i));
+    (void)json_object_set_new(counts, "sinks", sinks);
+    print_json(json_pack("{s:o}", "summary", counts));
+}
+
+/* ---- for people ---- */
+
+static void put(char *line, size_t *len, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void put(char *line, size_t *len, const char *format, ...)
+{
+    va_list args;
+    int added;
+
+    va_start(args, format);
+    added = vsnprintf(line + *len, LINE_BYTES - *len, format, args);
+    va_end(args);
+    *len = added < 0 || *len + (size_t)added >= LINE_BYTES ? LINE_BYTES - 1 : *len + (size_t)added;
+}
+
+static char *line_of(const struct auditing *auditing, const struct audit_finding *finding)
+{
+    const char *topic = topic_of(auditing, finding);
+    char line[LINE_BYTES] = "";
+    char safe[512];
+    char text[32];
+    size_t len = 0;
+
+    if (finding->id.data != NULL)
+        put(line, &len, "row %s, ", terminal_text(safe, sizeof safe, finding->id, false));
+    put(line, &len, "event %s", terminal_text(safe, sizeof safe, finding->event_id, false));
+    if (finding->kind == AUDIT_MISSING)
+        put(line, &len, ", sent %s", time_text(text, finding->sent_ms));
+    if (topic != NULL)
+        put(line, &len, ", topic %s", terminal_text(safe, sizeof safe, text_of(topic), false));
+    else
+        put(line, &len, ", stream %s", stream_of(auditing, finding->sink));
+    if (topic != NULL && finding->partition >= 0)
+        put(line, &len, " partition %d", finding->partition);
+    if (finding->position >= 0)
+        put(line, &len, topic != NULL ? " offset %" PRId64 : " sequence %" PRId64,
+            finding->position);
+    if (finding->kind == AUDIT_LATE)
+        put(line, &len, ", after %" PRId64, finding->after);
+    return strdup(line);
+}
+
+void audit_show_finding(void *closure, const struct audit_finding *finding)
+{
+    struct auditing *auditing = closure;
+    int at = 0;
+
+    if (auditing->arguments->json) {
+        show_json(auditing, finding);
+        return;
+    }
+    while (at < AUDIT_SHOWN && auditing->shown[finding->kind][at] != NULL)
+        at++;
+    if (at < AUDIT_SHOWN)
+        auditing->shown[finding->kind][at] = line_of(auditing, finding);
+}
+
+static void print_count(int64_t count, const char *text)
+{
+    (void)printf("%12" PRId64 "  %s\n", count, text);
+}
+
+static void print_kind(const struct auditing *auditing, enum audit_kind kind)
+{
+    int64_t count = audit_count(auditing->audit, kind);
+
+    if (count == 0 && kind >= AUDIT_FINDINGS)
+        return;
+    print_count(count, kinds[kind].text);
+    if (kind >= AUDIT_FINDINGS)
+        return;
+    for (int i = 0; i < AUDIT_SHOWN && auditing->shown[kind][i] != NULL; i++)
+        (void)printf("              %s\n", auditing->shown[kind][i]);
+    if (count > AUDIT_SHOWN)
+        (void)printf("              and %" PRId64 " more: --json lists all\n", count - AUDIT_SHOWN);
+}
+
+/* What the broker may do to messages of a place, once a text. */
+static void print_places(const struct auditing *auditing, int number)
+{
+    const struct audited_sink *sink = &auditing->sinks[number];
+
+    for (int i = 0; i < sink->place_count; i++) {
+        const struct held_place *place = &sink->places[i];
+        const char *topic = place->topic < sink->topic_count ? sink->topics[place->topic] : NULL;
+        const char *what = place->partition < 0 ? "it does not exist" : place->may_drop;
+
+        if (what != NULL && (i == 0 || place->topic != sink->places[i - 1].topic))
+            (void)printf("note: sink %s, %s %s: %s\n", name_of_sink(auditing, number),
+                         topic != NULL ? "topic" : "stream",
+                         topic != NULL ? topic : stream_of(auditing, number), what);
+    }
+}
+
+static void print_notes(const struct auditing *auditing)
+{
+    char safe[1024];
+
+    for (int i = 0; i < auditing->config->relay.sink_count; i++) {
+        const struct audited_sink *sink = &auditing->sinks[i];
+
+        if (!sink->is_audited)
+            (void)printf("note: sink %s was not audited\n", name_of_sink(auditing, i));
+        else if (sink->same_as != i)
+            (void)printf("note: sink %s holds the same messages as sink %s\n",
+                         name_of_sink(auditing, i), name_of_sink(auditing, sink->same_as));
+        else if (!sink->is_read)
+            (void)printf("note: sink %s could not be read to the end: %s\n",
+                         name_of_sink(auditing, i),
+                         terminal_text(safe, sizeof safe, text_of(sink->error.text), false));
+        print_places(auditing, i);
+    }
+    if (auditing->no_sink > 0)
+        (void)printf("note: %" PRId64 " rows match no route now\n", auditing->no_sink);
+    if (auditing->sent.unreadable > 0)
+        (void)printf("note: PostgreSQL cannot read %" PRId64 " rows now: %s\n",
+                     auditing->sent.unreadable,
+                     terminal_text(safe, sizeof safe, text_of(auditing->sent.why), false));
+    if (auditing->untold[0] != '\0')
+        (void)printf("note: events without a row: %s\n",
+                     terminal_text(safe, sizeof safe, text_of(auditing->untold), false));
+}
+
+void audit_show_summary(const struct auditing *auditing)
+{
+    if (auditing->arguments->json) {
+        summarise_json(auditing);
+        return;
+    }
+    (void)printf("%s\n", auditing->config->relay.outbox.table);
+    print_count(auditing->rows, "rows that were sent");
+    print_count(auditing->messages, "messages at the brokers");
+    print_kind(auditing, AUDIT_FOUND);
+    for (int kind = 0; kind < AUDIT_KINDS; kind++)
+        if (kind != AUDIT_FOUND)
+            print_kind(auditing, (enum audit_kind)kind);
+    if (auditing->foreign > 0)
+        print_count(auditing->foreign, "messages without an event id: not of a relay");
+    print_notes(auditing);
+}
