@@ -5,7 +5,8 @@
 #   docker run --read-only -v "$PWD/relay.toml:/etc/outbox-relay/relay.toml:ro" --stop-timeout 20 outbox-relay
 #
 # The image is the program, the libraries that it is linked with and the certificates of public authorities: there is no
-# shell, no package manager and nothing else to keep up to date. Scanners find the packages in /var/lib/dpkg/status.d.
+# shell, no package manager and nothing else to keep up to date. Scanners find the packages in /var/lib/dpkg/status.d,
+# and `make sbom ROOT=` makes a document in SPDX of them.
 #
 # A relay that is told to stop finishes its batches for up to relay.shutdown_timeout (15 s), hence the
 # --stop-timeout. To let others ask for metrics, health and readiness, write [http] listen = ":9464".
@@ -37,16 +38,20 @@ COPY src src
 ARG VERSION
 RUN make -j"$(nproc)" VERSION="$VERSION" all && strip build/outbox-relay
 
-# The root of the image: the program, each library with its licence, and what name lookups and TLS read.
+# The root of the image: the program, each library with its licence, and what name lookups and TLS read. toml++ has no
+# library: its headers are compiled into the program.
 RUN set -eu; mkdir -p /image/usr/local/bin /image/var/lib/dpkg/status.d /image/etc/outbox-relay; cd /image; \
     cp /build/build/outbox-relay usr/local/bin/; \
+    describe() { \
+        dpkg-query -s "$1" > "var/lib/dpkg/status.d/$1"; \
+        cp --parents -L "/usr/share/doc/$1/copyright" .; \
+    }; \
     for library in $(ldd usr/local/bin/outbox-relay | grep -o '/[^ ]*'); do \
         cp --parents -L "$library" .; \
         package=$(dpkg -S "$(realpath "$library")" 2>/dev/null || dpkg -S "$library"); \
-        package=${package%%:*}; \
-        dpkg-query -s "$package" > "var/lib/dpkg/status.d/$package"; \
-        cp --parents -L "/usr/share/doc/$package/copyright" .; \
+        describe "${package%%:*}"; \
     done; \
+    describe libtomlplusplus-dev; \
     cp --parents -L /etc/ssl/certs/ca-certificates.crt .; \
     mkdir -p usr/lib/ssl; ln -s /etc/ssl/certs/ca-certificates.crt usr/lib/ssl/cert.pem; \
     echo 'hosts: files dns' > etc/nsswitch.conf; \

@@ -48,7 +48,7 @@ test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) $(NEW_NATS) ## against Pos
 # To a broker that lives for minutes Java's optimizing compiler costs more than it gives.
 test-integration demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLevel=1
 
-test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench; the servers of the tests; the pages' commands; CloudEvents
+test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench; the servers of the tests; what releases hold and how they are signed; the pages' commands; CloudEvents
 	@$(MAKE) --no-print-directory -j3 --output-sync=target audit-faults audit-tools audit-pages
 
 audit-faults:
@@ -60,6 +60,8 @@ audit-tools:
 	@tests/support/run_tests_test
 	@tests/support/install_test
 	@tests/package/version check && tests/package/dist_test
+	@tests/package/sbom_test
+	@tests/package/signing_test
 
 audit-pages: $(BINARY) build/reader
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/monitoring/monitoring_test
