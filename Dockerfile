@@ -29,7 +29,8 @@ RUN . /etc/os-release \
     fi \
  && apt-get update \
  && apt-get install -y --no-install-recommends gcc g++ make pkg-config libc6-dev ca-certificates \
-        libpq-dev librdkafka-dev libnats-dev libjansson-dev libmicrohttpd-dev libtomlplusplus-dev \
+        libpq-dev librdkafka-dev libnats-dev libjansson-dev libmicrohttpd-dev libssl-dev \
+        libtomlplusplus-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 COPY Makefile ./
