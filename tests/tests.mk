@@ -66,7 +66,7 @@ audit-tools:
 audit-pages: $(BINARY) build/reader
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/monitoring/monitoring_test
 	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- \
-		sh -c 'tests/docs/commands_test && tests/cloudevents/cloudevents_test'
+		sh -c 'tests/docs/commands_test && tests/cloudevents/cloudevents_test && tests/runbook/runbook_test'
 
 test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT) $(NEW_NATS) ## all that need neither Kafka nor Java
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \

@@ -108,6 +108,11 @@ static bool inspect_table(struct admin *admin, struct findings *findings)
         return false;
     }
     (void)findings_add(findings, FINDING_OK, "table %s", table->quoted);
+    if (admin->options->on_sent == ON_SENT_DELETE)
+        finding_fix(findings_add(findings, FINDING_OK,
+                                 "on_sent = \"delete\" leaves nothing to audit, and nothing to"
+                                 " send again if a broker loses what it has acknowledged"),
+                    "[outbox] on_sent = \"mark\", with a retention, keeps sent rows for that");
     return true;
 }
 

@@ -273,9 +273,7 @@ static void take_place(void *closure, const struct held_place *place)
 
 static void take_total(void *closure, int64_t messages)
 {
-    struct auditing *auditing = closure;
-
-    auditing->progress.total += messages;
+    ((struct auditing *)closure)->progress.total += messages;
 }
 
 /* A broker that cannot be read is named, and the others are audited. */
@@ -390,25 +388,26 @@ static int judge_unknown(struct auditing *auditing, const struct audit_judge *ju
     return 0;
 }
 
+/* Of those that are not kept only the number is known, and no repair is tried. */
 static void keep_missing(struct auditing *auditing, const struct audit_finding *finding)
 {
-    int64_t at = auditing->missing_count++;
+    int64_t capacity = auditing->missing_capacity > 0 ? 2 * auditing->missing_capacity : 1024;
+    struct missing_row row = {.rank = finding->rank};
+    struct missing_row *grown;
 
-    if (at >= AUDIT_REPAIR_MAX)
+    if (auditing->missing_count++ > auditing->missing_kept ||
+        auditing->missing_kept == AUDIT_REPAIR_MAX)
         return;
-    if (at >= auditing->missing_capacity) {
-        int64_t capacity = auditing->missing_capacity > 0 ? 2 * auditing->missing_capacity : 1024;
-        struct missing_row *grown = realloc(auditing->missing, (size_t)capacity * sizeof *grown);
-
-        if (grown == NULL) {
-            auditing->missing_count = AUDIT_REPAIR_MAX + 1; /* too many to repair */
+    if (auditing->missing_kept == auditing->missing_capacity) {
+        grown = realloc(auditing->missing, (size_t)capacity * sizeof *grown);
+        if (grown == NULL)
             return;
-        }
         auditing->missing = grown;
         auditing->missing_capacity = capacity;
     }
-    auditing->missing[at] = (struct missing_row){.rank = finding->rank,
-                                                 .id = strndup(finding->id.data, finding->id.len)};
+    row.id = strndup(finding->id.data, finding->id.len);
+    if (row.id != NULL)
+        auditing->missing[auditing->missing_kept++] = row;
 }
 
 static void take_finding(void *closure, const struct audit_finding *finding)
@@ -462,11 +461,8 @@ static int replay_step(struct auditing *auditing, int64_t from, int count, bool 
     struct replay *replay;
     int status = -1;
 
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         ids[i] = auditing->missing[from + i].id;
-        if (ids[i] == NULL)
-            return error_no_memory(error);
-    }
     replay = admin_replay_open(auditing->admin, &request, error);
     if (replay != NULL && cli_copy_rows(replay, count, rate, error) >= 0)
         status = is_last ? admin_replay_finish(replay, error) : 0;
@@ -479,10 +475,11 @@ static int repair(struct auditing *auditing, struct error *error)
 {
     int64_t count = auditing->missing_count;
 
-    if (count > AUDIT_REPAIR_MAX) {
+    if (count > auditing->missing_kept) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_SELF,
-                        "%" PRId64 " events are missing; at most %d are repaired one by one", count,
-                        AUDIT_REPAIR_MAX);
+                        "%" PRId64 " events are missing; this process repairs %" PRId64
+                        " of them one by one",
+                        count, auditing->missing_kept);
         return error_hint(error, "outbox-relay replay --since WHEN sends all rows again that were "
                                  "sent since then");
     }
@@ -565,7 +562,7 @@ enum exit_status cli_audit(const struct arguments *arguments, struct config *con
     admin_close(auditing->admin);
     audit_close(auditing->audit);
     close_sinks(auditing);
-    for (int64_t i = 0; i < auditing->missing_count && i < auditing->missing_capacity; i++)
+    for (int64_t i = 0; i < auditing->missing_kept; i++)
         free(auditing->missing[i].id);
     free(auditing->missing);
     for (int kind = 0; kind < AUDIT_FINDINGS; kind++)

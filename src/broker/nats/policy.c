@@ -122,7 +122,9 @@ static void report_losses(const struct nats *nats, const json_t *info, struct fi
     }
     if (json_integer_value(nats_setting(info, "num_replicas")) < 2) {
         finding_fix(
-            add(nats, findings, FINDING_WARNING, "1 replica: losing one disk loses messages"),
+            add(nats, findings, FINDING_WARNING,
+                "1 replica: a lost disk loses acknowledged messages, and so does a power cut, those"
+                " of the server's last sync_interval (2 minutes, if it has not been set)"),
             "with a cluster of three servers: nats stream edit %s --replicas 3; fine for"
             " trying out",
             nats->base.options->stream);
