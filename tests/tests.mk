@@ -48,7 +48,7 @@ test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) $(NEW_NATS) ## against Pos
 # To a broker that lives for minutes Java's optimizing compiler costs more than it gives.
 test-integration demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLevel=1
 
-test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench; the servers of the tests; what releases hold and how they are signed; the pages' commands; CloudEvents
+test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench and compare; the servers of the tests; what releases hold and how they are signed; the pages' commands; CloudEvents; lost messages
 	@$(MAKE) --no-print-directory -j3 --output-sync=target audit-faults audit-tools audit-pages
 
 audit-faults:
@@ -56,6 +56,7 @@ audit-faults:
 
 audit-tools:
 	@tests/bench/figures_test
+	@tests/compare/table_test
 	@tests/support/services_test
 	@tests/support/run_tests_test
 	@tests/support/install_test
@@ -144,4 +145,4 @@ build/hanging.so: tests/support/hanging.c
 	$(say) CC $@
 	@$(CC) -D_GNU_SOURCE -std=c17 $(WARNINGS) -O2 -fPIC -shared -o $@ $< -ldl
 
-include tests/chaos/chaos.mk tests/cluster/cluster.mk tests/bench/bench.mk tests/fuzz/fuzz.mk tests/kubernetes/kubernetes.mk tests/matrix/matrix.mk tests/package/package.mk tests/upgrade/upgrade.mk
+include tests/chaos/chaos.mk tests/cluster/cluster.mk tests/bench/bench.mk tests/compare/compare.mk tests/fuzz/fuzz.mk tests/kubernetes/kubernetes.mk tests/matrix/matrix.mk tests/package/package.mk tests/upgrade/upgrade.mk

@@ -63,8 +63,8 @@ def make_tables(config, *options):
     subprocess.run([RELAY, "init", "-c", config, *options], check=True, stdout=subprocess.DEVNULL)
 
 
-def sql(text):
-    return subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", text, URL], check=True,
+def sql(text, url=URL):
+    return subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", text, url], check=True,
                           capture_output=True, text=True).stdout.strip()
 
 

