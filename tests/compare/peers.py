@@ -18,7 +18,7 @@ class Unavailable(Exception):
 
 
 def got(folder, command):
-    """The folder, filled by the command, whose last word it is: whole or absent. Kept for the next run."""
+    """The folder, which the command has filled: the folder is its last word. It is whole or absent, and kept."""
     if not folder.exists():
         part = folder.with_suffix(".part")
         shutil.rmtree(part, ignore_errors=True)
