@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import cells
+import table
 from common import FOLDER, RELAY, ROOT, ended_with, write_config
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -27,8 +28,7 @@ def got(folder, command):
         done = subprocess.run([*command, str(part)], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             shutil.rmtree(part)
-            raise Unavailable((done.stdout + done.stderr).strip().splitlines()[-1] if done.stdout + done.stderr
-                              else f"{command[0]} failed")
+            raise Unavailable(table.reason(done.stdout + done.stderr) or f"{command[0]} failed")
         part.rename(folder)
     return folder
 

@@ -17,6 +17,12 @@ def faults(part, came):
     return {f"{part}_lost": came.missing, f"{part}_twice": came.twice, f"{part}_behind": came.behind}
 
 
+def reason(output):
+    """The line of a failed command that says why: the first that is called an error, else the last."""
+    lines = output.strip().splitlines()
+    return next((line for line in lines if "ERROR" in line), lines[-1] if lines else "")
+
+
 def first_new(arrivals, restarted):
     """Seconds from the restart to the first message that was not there before it; None: all were. arrivals: (moment,
     key, number)."""
