@@ -103,6 +103,7 @@ struct broker {
     const struct sink_options *options;
     struct header_rules headers;
     int connect_timeout_ms; /* of the next ready(); 0: BROKER_CONNECT_TIMEOUT_MS */
+    const char *server;     /* in use, text that outlives the broker; NULL: any of the options' */
     int64_t recognise_ms;   /* for how long it drops a repeated message; 0: never, or not known */
     const char *key_order;  /* how the events of a key are sent, static text; NULL: not known, or
                                together without a condition */

@@ -379,6 +379,92 @@ TEST(a_stream_without_a_leader_makes_the_sink_wait_and_not_the_message)
     stop_own_server();
 }
 
+/* ---- a stream that acknowledges nothing ---- */
+
+/* What the servers of a cluster say of a stream; ACTIVE: when each replica was last heard, in ns.
+ */
+#define INFO(LEADER, ACTIVE)                                                                       \
+    "{\"config\":{\"subjects\":[\">\"]},\"cluster\":{" LEADER "\"replicas\":[{\"active\":" ACTIVE  \
+    "},{\"active\":" ACTIVE "}]}}"
+#define LED_BY(NAME) "\"leader\":\"" NAME "\","
+#define UNTIL_MS 7000 /* longer than a silence may last */
+
+static char led_by_one[] = INFO(LED_BY("one"), "1000");
+static char led_by_two[] = INFO(LED_BY("two"), "1000");
+static char led_by_nobody[] = INFO("", "1000");
+static char led_alone[] = INFO(LED_BY("one"), "9000000000");
+
+/* NULL: no question is answered. */
+static void answer_with(natsSubscription **service, char *reply)
+{
+    natsSubscription_Destroy(*service);
+    assert_int_equal(reply != NULL ? natsConnection_Subscribe(service, connection, "$JS.API.>",
+                                                              on_request, reply)
+                                   : natsConnection_SubscribeSync(service, connection, "$JS.API.>"),
+                     NATS_OK);
+    assert_int_equal(natsConnection_Flush(connection), NATS_OK);
+}
+
+/* Somebody takes the message and acknowledges nothing. Returns after how many milliseconds the
+ * batch was given up. */
+static int64_t publish_in_vain(void **state, char *reply, const char *why)
+{
+    natsSubscription *service = begin_own_jetstream(state, led_by_one);
+    natsSubscription *taker = NULL;
+    int64_t started_ms;
+    int64_t took_ms;
+
+    assert_int_equal(natsConnection_SubscribeSync(&taker, connection, subject_of("in")), NATS_OK);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    answer_with(&service, reply);
+    (void)add_message(&batch, subject_of("in"), NULL, "x");
+    started_ms = clock_now_ms();
+    assert_int_equal(publish_within(UNTIL_MS), -1);
+    took_ms = clock_now_ms() - started_ms;
+    assert_says(&error, why);
+    assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
+    natsSubscription_Destroy(taker);
+    natsSubscription_Destroy(service);
+    stop_own_server();
+    return took_ms;
+}
+
+TEST(a_batch_is_given_up_when_another_server_leads_the_stream)
+{
+    assert_true(publish_in_vain(state, led_by_two, "another server leads the stream now") <
+                UNTIL_MS);
+}
+
+TEST(a_batch_is_given_up_when_the_leader_has_lost_the_other_replicas)
+{
+    assert_true(publish_in_vain(state, led_alone, "leader has lost the other replicas") < UNTIL_MS);
+}
+
+TEST(a_batch_is_given_up_when_nothing_answers_at_all)
+{
+    assert_true(publish_in_vain(state, NULL, "(nothing answers)") < UNTIL_MS);
+}
+
+TEST(a_leader_that_is_slow_but_answers_is_awaited_until_the_deadline)
+{
+    assert_true(publish_in_vain(state, led_by_one, "(no valid answer in time)") >= UNTIL_MS);
+}
+
+TEST(a_stream_without_a_leader_that_has_followers_is_away)
+{
+    natsSubscription *service = begin_own_jetstream(state, led_by_nobody);
+
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_says(&error, "the stream has no leader");
+    answer_with(&service, led_alone);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_says(&error, "leader has lost the other replicas");
+    answer_with(&service, led_by_one);
+    wait_until_ready();
+    natsSubscription_Destroy(service);
+    stop_own_server();
+}
+
 /* ---- poison ---- */
 
 static char too_long_subject[257];

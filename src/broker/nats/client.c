@@ -20,6 +20,7 @@
  *   stream.c   inspect, create             verdicts.c    verdict of an answer
  *   duplicates.c  is it the same event?    stuck.c       attempts to connect that never end
  *   read.c        what the stream holds
+ *   silence.c  nothing is acknowledged
  */
 
 #include "broker/nats/nats.h"

@@ -456,6 +456,7 @@ static int connect_to(struct nats *nats, int number, int timeout_ms, struct erro
     int status = -1;
 
     nats->address = server;
+    nats->base.server = server;
     nats->threaded = nats->needs_tls || is_secure(nats->base.options, server);
     if (bounded_call_is_running(&hang->call)) {
         nats_end_stuck(server);
@@ -509,13 +510,11 @@ static int connect_to_any(struct nats *nats, int64_t deadline_ms, struct error *
 static natsStatus send_probe(struct nats *nats, int64_t deadline_ms)
 {
     char subject[NATS_TEXT_BYTES];
-    char reply[NATS_REPLY_BYTES];
     natsStatus status;
 
     (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.INFO.%s", nats->base.options->stream);
     nats_new_token(nats, nats->request_token);
-    nats_reply_subject(nats, nats->next_request++, nats->request_token, reply);
-    status = natsConnection_PublishRequestString(nats->connection, subject, reply, "");
+    status = nats_question(nats, subject, "", nats->request_token);
     while (status == NATS_OK && nats->io->wants_write) {
         struct pollfd wait = {.fd = nats->io->socket, .events = POLLOUT};
 

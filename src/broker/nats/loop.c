@@ -30,7 +30,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define BUFFERED_BYTES_MAX (64 * 1024)
 #define DISCARDED_BYTES_MAX (64 * 1024)
 #define READS_MAX 8 /* consecutive reads, of 32 KiB each */
 #define STEP_MS 50  /* how long to wait at a time when nats_problems_signal cannot end the wait */
@@ -225,16 +224,23 @@ static natsMsg *take_next(struct nats *nats, int64_t timeout_ms)
     return status == NATS_OK ? answer : NULL;
 }
 
+void nats_heard(struct nats *nats)
+{
+    nats->heard_at_ms = clock_now_ms();
+}
+
 /* Takes all messages that the library has read, at once, because the library does not hand them out
  * any more after it has found the connection closed. */
 static void take_read(struct nats *nats)
 {
     uint64_t queued = 0;
 
-    if (natsSubscription_QueuedMsgs(nats->inbox, &queued) != NATS_OK || queued > INT32_MAX / 2 ||
+    if (natsSubscription_QueuedMsgs(nats->inbox, &queued) != NATS_OK || queued == 0 ||
+        queued > INT32_MAX / 2 ||
         broker_reserve(&nats->received, &nats->received_capacity,
                        nats->received_count + (int)queued, sizeof(*nats->received)) < 0)
         return;
+    nats_heard(nats);
     for (; queued > 0; queued--) {
         natsMsg *answer = take_next(nats, 0);
 
@@ -326,16 +332,6 @@ void nats_flush(struct nats *nats, int64_t deadline_ms)
     }
 }
 
-bool nats_flush_if_large(struct nats *nats, int64_t deadline_ms)
-{
-    if (nats->threaded)
-        return clock_left_ms(deadline_ms) > 0;
-    if (natsConnection_Buffered(nats->connection) < BUFFERED_BYTES_MAX)
-        return true;
-    nats_flush(nats, deadline_ms);
-    return !nats->io->wants_write;
-}
-
 /* A read may end in the middle of an answer, so this reads on, also after the deadline. It waits
  * only for the first read. */
 static void read_some(struct nats *nats, int timeout_ms)
@@ -347,6 +343,15 @@ static void read_some(struct nats *nats, int timeout_ms)
     }
 }
 
+static natsMsg *take_and_note(struct nats *nats, int64_t timeout_ms)
+{
+    natsMsg *answer = take_next(nats, timeout_ms);
+
+    if (answer != NULL)
+        nats_heard(nats);
+    return answer;
+}
+
 natsMsg *nats_next(struct nats *nats, int64_t deadline_ms)
 {
     bool in_steps = nats->threaded || nats_problems_signal(nats->problems) < 0;
@@ -355,7 +360,7 @@ natsMsg *nats_next(struct nats *nats, int64_t deadline_ms)
     if (in_steps && left_ms > STEP_MS)
         left_ms = STEP_MS;
     if (nats->threaded)
-        return take_next(nats, left_ms);
+        return take_and_note(nats, left_ms);
     if (nats->received_taken == nats->received_count) {
         nats->received_taken = 0;
         nats->received_count = 0;
@@ -394,17 +399,24 @@ static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t 
     }
 }
 
+natsStatus nats_question(struct nats *nats, const char *subject, const char *text,
+                         const char *token)
+{
+    char reply[NATS_REPLY_BYTES];
+
+    nats_reply_subject(nats, nats->next_request++, token, reply);
+    return natsConnection_PublishRequestString(nats->connection, subject, reply, text);
+}
+
 natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, int64_t deadline_ms,
                     natsMsg **answer)
 {
-    uint64_t number = nats->next_request++;
-    char reply[NATS_REPLY_BYTES];
+    uint64_t number = nats->next_request;
     natsStatus status;
 
     *answer = NULL;
     nats_new_token(nats, nats->request_token);
-    nats_reply_subject(nats, number, nats->request_token, reply);
-    status = natsConnection_PublishRequestString(nats->connection, subject, reply, text);
+    status = nats_question(nats, subject, text, nats->request_token);
     if (status != NATS_OK)
         return status;
     nats->no_responders = 0;

@@ -31,6 +31,7 @@ struct nats_io {
 };
 
 #define NATS_TEXT_BYTES 256
+#define NATS_LEADER_BYTES 64
 
 enum nats_state {
     NATS_NOT_EXPECTED,
@@ -126,7 +127,17 @@ struct nats {
     int chunk_last; /* the last message of the chunk in flight; -1: there is none */
     int chunk_count;
     char chunk_id[NATS_TOKEN_BYTES + 1]; /* its last byte stays 0 */
-    char *scratch;                       /* buffer for the terminated strings of one message */
+
+    /* silence.c */
+    char leader[NATS_LEADER_BYTES]; /* the server that leads the stream, cut; "": not known */
+    char question_token[NATS_TOKEN_BYTES]; /* of the questions about the batch in flight */
+    int questions;                         /* how many of them are unanswered */
+    int unsent_bytes;                      /* those that the server's machine had not taken */
+    int64_t heard_at_ms;                   /* when the server last answered or took bytes */
+    int64_t looked_at_ms;                  /* when that was looked at last */
+    const char *given_up;                  /* why no answer will come, static text; NULL: it may */
+
+    char *scratch; /* buffer for the terminated strings of one message */
 
     bool headers_in_one_call; /* all headers are set in one call of the library */
 };
@@ -152,17 +163,19 @@ bool nats_read_reply(const struct nats *nats, const natsMsg *answer, uint64_t *n
                      const char **token);
 /* Writes all that has been published. Waits until the deadline at most. */
 void nats_flush(struct nats *nats, int64_t deadline_ms);
+/* The server has answered. */
+void nats_heard(struct nats *nats);
 /* Writes what the socket takes without waiting, so that the server can start while the lane serves
  * other sinks. */
 void nats_write_some(struct nats *nats, int64_t deadline_ms);
-/* Like nats_flush, but only when much is buffered. False: not everything could be written, because
- * the deadline passed or the connection was lost. */
-bool nats_flush_if_large(struct nats *nats, int64_t deadline_ms);
 /* Call when the lane was idle: answers the server's pings and notices a closed connection. */
 void nats_serve_idle(struct nats *nats);
 /* The next answer, which the caller must nats_discard. Waits a while, until the deadline at most.
  * NULL: none yet. */
 natsMsg *nats_next(struct nats *nats, int64_t deadline_ms);
+/* Hands a request to the library. Its number is that of next_request before the call. */
+natsStatus nats_question(struct nats *nats, const char *subject, const char *text,
+                         const char *token);
 /* Sends a request and waits for its answer, which the caller owns; drops all other answers. */
 natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, int64_t deadline_ms,
                     natsMsg **answer);
@@ -235,6 +248,25 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
                struct error *error);
 
 void nats_explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
+
+/* silence.c */
+/* A batch is being sent. */
+void nats_silence_begin(struct nats *nats);
+/* When to call nats_is_silent(); the deadline at the latest. */
+int64_t nats_silence_until(const struct nats *nats, int64_t deadline_ms);
+/* Whether no answer will come (nats->given_up says why). Until that is known, it asks. */
+bool nats_is_silent(struct nats *nats, int64_t deadline_ms);
+/* Why the stream will acknowledge nothing, by its information, static text; NULL: it will. */
+const char *nats_leader_problem(const json_t *info);
+/* nats_flush() while a batch is sent: it ends when the server is silent, too. */
+void nats_flush_batch(struct nats *nats, int64_t deadline_ms);
+/* Like that, but only when much is buffered. False: not everything could be written, because
+ * the deadline passed or the connection was lost. */
+bool nats_flush_if_large(struct nats *nats, int64_t deadline_ms);
+/* Keeps who leads the stream, by its information. */
+void nats_note_leader(struct nats *nats, const json_t *info);
+/* Whether this is the answer to such a question; then it is taken. */
+bool nats_take_question(struct nats *nats, natsMsg *answer, uint64_t number, const char *token);
 
 /* duplicates.c: gives each duplicate its verdict. Returns how many stay pending. */
 int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms);

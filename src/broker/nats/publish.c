@@ -289,6 +289,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
     nats->first_request = nats->next_request;
     nats->highest_before_send = nats->highest_sequence;
     nats->next_request += (uint64_t)nats->count;
+    nats_silence_begin(nats);
     for (int i = 0; i < nats->count; i++)
         nats->pending[i] = (struct nats_pending){.state = NATS_NOT_EXPECTED};
     nats->next = 0;
@@ -468,6 +469,8 @@ static void read_answer(struct nats *nats, struct batch *batch, natsMsg *answer_
         warn_of_forgery(nats);
         return;
     }
+    if (nats_take_question(nats, answer_message, number, token))
+        return;
     index = number - nats->first_request;
     if (index >= (uint64_t)nats->count)
         return;
@@ -492,6 +495,13 @@ static void take_forbidden(struct nats *nats, struct batch *batch)
                 take_answer(nats, batch, &forbidden, (uint64_t)i);
 }
 
+/* Whether messages are unanswered even if all "no responders" replies are for messages. Those that
+ * may be for a question of silence.c do not count. */
+static bool awaits_more(const struct nats *nats)
+{
+    return nats->expected > nats->no_responders - nats->questions;
+}
+
 /* The library does not say which message a "no responders" reply is for. When as many messages are
  * unanswered as there are such replies, they must be for these. If that were wrong for a stored
  * message, it would be sent again and found to be a duplicate.
@@ -503,7 +513,7 @@ static bool take_no_responders(struct nats *nats, struct batch *batch, int64_t d
 {
     const struct nats_answer no_responders = nats_refusal(NATS_NO_RESPONDERS);
 
-    if (nats->expected == 0 || nats->expected > nats->no_responders)
+    if (nats->expected == 0 || awaits_more(nats))
         return true;
     if (!nats_stream_has_leader(nats, deadline_ms))
         return false;
@@ -515,8 +525,8 @@ static bool take_no_responders(struct nats *nats, struct batch *batch, int64_t d
 /* Returns whether the stream has a leader, as far as is known. */
 static bool await_answers(struct nats *nats, struct batch *batch, int64_t deadline_ms)
 {
-    while (nats->expected > nats->no_responders) {
-        natsMsg *answer_message = nats_next(nats, deadline_ms);
+    while (nats->expected > 0 && awaits_more(nats)) {
+        natsMsg *answer_message = nats_next(nats, nats_silence_until(nats, deadline_ms));
 
         if (answer_message != NULL) {
             read_answer(nats, batch, answer_message);
@@ -524,7 +534,7 @@ static bool await_answers(struct nats *nats, struct batch *batch, int64_t deadli
             continue;
         }
         take_forbidden(nats, batch);
-        if (nats_lost(nats) || clock_left_ms(deadline_ms) == 0)
+        if (nats_lost(nats) || clock_left_ms(deadline_ms) == 0 || nats_is_silent(nats, deadline_ms))
             break;
     }
     return take_no_responders(nats, batch, deadline_ms);
@@ -544,7 +554,7 @@ static bool finish_sending(struct nats *nats, struct batch *batch, int sink, int
 
     for (;;) {
         if (nats->expected > 0)
-            nats_flush(nats, deadline_ms);
+            nats_flush_batch(nats, deadline_ms);
         has_leader = await_answers(nats, batch, deadline_ms);
         if (!may_send_chunk(nats, deadline_ms))
             return has_leader;
@@ -559,13 +569,13 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
     int unanswered;
     bool has_leader;
     bool lost;
-    char text[96];
+    char text[128];
 
     has_leader = finish_sending(nats, batch, sink, deadline_ms);
     unanswered = nats->expected + nats->unresolved;
     if (nats->in_chunks && nats->expected > 0)
         unanswered += nats->chunk_count - 1;
-    unanswered += nats_compare_duplicates(nats, batch, deadline_ms);
+    unanswered += nats_compare_duplicates(nats, batch, nats->given_up != NULL ? 0 : deadline_ms);
     /* What is sent again may be stored already, and a batch with a duplicate is refused. */
     if (nats->in_chunks && unanswered > 0)
         chunks_send_one_per_key(&nats->chunks);
@@ -579,8 +589,9 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
     if (unanswered == 0)
         return 0;
     (void)snprintf(text, sizeof text, "%d messages were not acknowledged (%s)", unanswered,
-                   lost         ? "connection lost"
-                   : has_leader ? "no valid answer in time"
-                                : "the stream has no leader");
+                   lost                     ? "connection lost"
+                   : nats->given_up != NULL ? nats->given_up
+                   : has_leader             ? "no valid answer in time"
+                                            : "the stream has no leader");
     return nats_fail(nats, error, ERROR_TRANSIENT, text);
 }

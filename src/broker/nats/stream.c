@@ -122,14 +122,17 @@ static int check_answer(struct nats *nats, json_t **reply, struct error *error)
 {
     const json_t *refusal = json_object_get(*reply, "error");
     json_int_t code = json_integer_value(json_object_get(refusal, "err_code"));
+    const char *problem = nats_leader_problem(*reply);
     int status = 0;
 
-    if (json_is_object(json_object_get(*reply, "config")))
+    if (problem == NULL && json_is_object(json_object_get(*reply, "config")))
         return 0;
     if (code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
         status = fail_without_jetstream(nats, error);
     else if (refusal != NULL && code != JSStreamNotFoundErr)
         status = fail(nats, error, ERROR_TRANSIENT, text_in(refusal, "description"));
+    else if (problem != NULL)
+        status = fail(nats, error, ERROR_TRANSIENT, problem);
     else if (refusal == NULL)
         status = fail(
             nats, error, ERROR_PERMANENT,
@@ -418,6 +421,7 @@ int nats_check_stream(struct nats *nats, struct error *error)
         status = fail(nats, error, ERROR_PERMANENT,
                       "it would store the relay's own acknowledgements: choose an inbox_prefix "
                       "that none of its subjects matches");
+    nats_note_leader(nats, info);
     nats->base.keeps_nothing = nats_keeps_nothing(info);
     if (nats->base.keeps_nothing)
         warn_of_loss(nats);
