@@ -18,7 +18,7 @@
  *   verdicts.c error codes            admin.c    inspect
  *   trouble.c  causes of connection errors
  *   offline.c  partitions that acknowledge nothing
- *   read.c     what topics hold
+ *   silence.c  brokers that hang      read.c     what topics hold
  */
 
 #include "broker/kafka/kafka.h"

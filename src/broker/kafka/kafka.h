@@ -40,6 +40,7 @@ struct kafka_partition {
     bool is_back;                  /* it has acknowledged a trial of the current batch */
     int proven_in_sync;            /* with so many replicas in sync it has acknowledged; 0: none */
     int leader_then, in_sync_then; /* when a message was last not acknowledged */
+    int32_t leader_sent;           /* the leader when the messages in flight were sent */
     int late;                      /* how often in a row others had to wait for it */
     bool is_late_now;              /* so do those in flight */
     int64_t late_at_ms;            /* when it was last late */
@@ -111,6 +112,9 @@ struct kafka {
     bool is_late;       /* that was LATE_MS ago */
     int acked_before;   /* messages acknowledged when messages were last handed over */
     int acked_in_time;  /* messages acknowledged since, and before is_late */
+    int64_t look_at_ms; /* when to look again whether the leaders have moved */
+    int looks;          /* how often that was done for the messages in flight */
+    bool leader_gone;   /* the leader of one of them has moved, so that it is not acknowledged */
     int trials;         /* messages in flight to offline partitions */
     int64_t trials_end_ms;
     struct kafka_topic topics[KAFKA_TOPIC_SLOTS];
@@ -223,12 +227,21 @@ void kafka_trial_end(struct kafka *kafka, const struct kafka_topic *topic, int32
 void kafka_note_ack(struct kafka *kafka, const struct kafka_topic *topic, int32_t number);
 /* What was in flight was acknowledged, but the last of it after LATE_MS. */
 void kafka_conclude_late(struct kafka *kafka);
+/* Keeps who leads each partition, unless that was done for the messages in flight. */
+void kafka_remember_leaders(struct kafka *kafka);
+/* Whether another broker leads the partition now, or none. */
+bool kafka_partition_has_moved(const struct kafka_topic *topic, int32_t number);
 /* Partitions that have acknowledged a trial are no longer offline. */
 void kafka_trials_settle(struct kafka *kafka);
 /* The partitions of the silent messages are offline; ask for the metadata now. Then these messages
  * wait, or, when the cluster does not answer either, nothing is known of the partitions. */
 void kafka_silence_begin(struct kafka *kafka);
 void kafka_silence_end(struct kafka *kafka, bool answered);
+
+/* silence.c */
+/* Call it while messages in flight are late. Asks from time to time who leads their partitions.
+ * True: one has had another leader for a while, or none, so its messages are not acknowledged. */
+bool kafka_gives_up(struct kafka *kafka);
 
 /* admin.c */
 /* Those settings of a topic that decide whether acknowledged messages are safe. */

@@ -6,14 +6,16 @@
  * From then on its messages wait (VERDICT_WAIT) without being produced, and those of other
  * partitions are sent at full rate. While any partition is offline, metadata is requested every
  * second (topics.c), and other partitions need no timeout of their own:
- *   - one without a leader is offline at once;
+ *   - one without a leader is offline at once, until it has one;
  *   - so is one that has no more replicas in sync than an offline one of its topic;
  *   - any other that lacks replicas is awaited briefly, as a trial is.
+ * But when another broker leads a silent partition in the meantime, only its leader has failed: its
+ * messages are sent again at once (silence.c).
  *
- * A message for an offline partition is produced as a trial when the metadata shows another leader
- * or more replicas in sync, or when the next trial is due. Its acknowledgement is awaited for
- * TRIAL_MS at first. Failed trials take at most a twentieth of the lane's time. One acknowledgement
- * ends the state.
+ * A message for an offline partition is produced as a trial when the metadata shows more replicas
+ * in sync, or when the next trial is due. Its acknowledgement is awaited for TRIAL_MS at first.
+ * Failed trials take at most a twentieth of the lane's time. One acknowledgement ends the state,
+ * and so does another leader.
  *
  * A slow partition, because of a quota or of a slow replica, is kept apart: when others have waited
  * for it LATE_TWICE in a row, the rows of the outbox wait for it as for an offline one, and only
@@ -116,7 +118,8 @@ static bool lacks_replicas(const struct kafka_partition *partition)
     return partition->in_sync < partition->replicas;
 }
 
-/* The most replicas in sync with which a partition of the topic acknowledged nothing. */
+/* The most replicas in sync with which a partition of the topic acknowledged nothing. Where a
+ * leader has gone since then, it was the leader that did not acknowledge. */
 static int too_few_in_sync(const struct kafka_topic *topic)
 {
     int most = -1;
@@ -124,8 +127,9 @@ static int too_few_in_sync(const struct kafka_topic *topic)
     for (int i = 0; i < topic->partition_count; i++) {
         const struct kafka_partition *partition = &topic->partitions[i];
 
-        if (partition->offline && partition->leader_then >= 0 && lacks_replicas(partition) &&
-            partition->in_sync_then > most)
+        if (partition->offline && !partition->is_inferred && partition->leader_then >= 0 &&
+            partition->leader_then == partition->leader &&
+            partition->in_sync_then < partition->replicas && partition->in_sync_then > most)
             most = partition->in_sync_then;
     }
     return most;
@@ -142,6 +146,9 @@ static void infer(struct kafka *kafka, struct kafka_topic *topic)
                                     (lacks_replicas(partition) && partition->in_sync <= too_few))) {
             mark_offline(kafka, partition);
             partition->is_inferred = true;
+        } else if (partition->is_inferred && partition->leader != NO_LEADER &&
+                   (!lacks_replicas(partition) || partition->in_sync > too_few)) {
+            mark_online(kafka, partition);
         }
     }
 }
@@ -180,7 +187,8 @@ void kafka_partitions_note(struct kafka *kafka, struct kafka_topic *topic,
             partition->leader_then = now->leader;
             partition->in_sync_then = now->isr_cnt;
         }
-        if (partition->is_inferred && partition->leader >= 0 && !lacks_replicas(partition))
+        if (partition->offline && partition->leader >= 0 &&
+            partition->leader != partition->leader_then)
             mark_online(kafka, partition);
     }
     if (kafka->offline_count > 0)
@@ -224,8 +232,7 @@ static bool may_be_tried(const struct kafka *kafka, const struct kafka_partition
 {
     if (partition->leader == NO_LEADER)
         return false;
-    return partition->is_back || partition->leader != partition->leader_then ||
-           partition->in_sync > partition->in_sync_then ||
+    return partition->is_back || partition->in_sync > partition->in_sync_then ||
            clock_left_ms(kafka->try_offline_at_ms) == 0;
 }
 
@@ -368,8 +375,33 @@ void kafka_trials_settle(struct kafka *kafka)
     }
 }
 
+/* ---- leaders that have gone ---- */
+
+void kafka_remember_leaders(struct kafka *kafka)
+{
+    if (kafka->looks++ > 0)
+        return;
+    for (int i = 0; i < KAFKA_TOPIC_SLOTS; i++) {
+        struct kafka_topic *topic = &kafka->topics[i];
+
+        for (int j = 0; topic->partitions != NULL && j < topic->partition_count; j++)
+            topic->partitions[j].leader_sent = topic->partitions[j].leader;
+    }
+}
+
+static bool has_moved(const struct kafka_partition *partition)
+{
+    return partition != NULL && partition->leader != partition->leader_sent;
+}
+
+bool kafka_partition_has_moved(const struct kafka_topic *topic, int32_t number)
+{
+    return has_moved(find(topic, number));
+}
+
 void kafka_silence_begin(struct kafka *kafka)
 {
+    kafka_remember_leaders(kafka);
     for (int i = 0; i < kafka->silent_count; i++) {
         const struct kafka_silent *silent = &kafka->silent[i];
         struct kafka_partition *partition = find(silent->topic, silent->partition);
@@ -387,7 +419,9 @@ void kafka_silence_end(struct kafka *kafka, bool answered)
         const struct kafka_silent *silent = &kafka->silent[i];
         struct kafka_partition *partition = find(silent->topic, silent->partition);
 
-        if (partition != NULL && answered)
+        if (partition != NULL && answered && partition->leader >= 0 && has_moved(partition))
+            mark_online(kafka, partition); /* the next batch sends it to the new leader */
+        else if (partition != NULL && answered)
             wait_for(kafka, silent->message, silent->partition, partition);
         else if (partition != NULL)
             mark_online(kafka, partition);

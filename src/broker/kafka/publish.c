@@ -336,6 +336,7 @@ static void begin_sending(struct kafka *kafka)
 {
     end_sending(kafka);
     kafka->sent_at_ms = clock_now_ms();
+    kafka->looks = 0;
     kafka->acked_before = kafka->acked;
 }
 
@@ -375,6 +376,7 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
     kafka->maybe_stored = 0;
     kafka->silent_count = 0;
     kafka->is_late = false;
+    kafka->leader_gone = false;
     kafka->trials = 0;
     kafka->in_chunks = order_shares_wave(batch, sink);
     kafka->next = batch->count;
@@ -472,7 +474,7 @@ static int wait_until_late_ms(struct kafka *kafka, int left_ms)
     int until_late_ms = clock_left_ms(kafka->sent_at_ms + LATE_MS);
 
     if (kafka->is_late)
-        return left_ms;
+        return left_ms < POLL_MS ? left_ms : POLL_MS;
     if (until_late_ms > 0)
         return until_late_ms < left_ms ? until_late_ms : left_ms;
     kafka->is_late = true;
@@ -489,7 +491,7 @@ static void poll_reports(struct kafka *kafka, int64_t deadline_ms)
         int left_ms = clock_left_ms(tries ? kafka->trials_end_ms : deadline_ms);
 
         run_callbacks(kafka, wait_until_late_ms(kafka, left_ms));
-        if (left_ms == 0)
+        if (left_ms == 0 || (kafka->is_late && kafka_gives_up(kafka)))
             return;
     }
 }
@@ -576,7 +578,7 @@ static bool has_waited(const struct kafka *kafka)
 {
     int64_t waited_ms = clock_now_ms() - kafka->sent_at_ms;
 
-    return outstanding(kafka) <= kafka->trials ||
+    return outstanding(kafka) <= kafka->trials || kafka->leader_gone ||
            waited_ms >= kafka->base.options->publish_timeout_ms / 2;
 }
 
@@ -588,7 +590,7 @@ static bool leave_partitions(struct kafka *kafka)
         kafka->silent_count == 0)
         return false;
     kafka_silence_begin(kafka);
-    kafka->renewed = kafka_topics_ask(kafka, NULL, KAFKA_ASK_MS) == 0;
+    kafka->renewed = kafka->leader_gone || kafka_topics_ask(kafka, NULL, KAFKA_ASK_MS) == 0;
     kafka_silence_end(kafka, kafka->renewed);
     return kafka->renewed;
 }
