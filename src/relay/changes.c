@@ -2,8 +2,8 @@
  * Times are those of the snapshots: milliseconds since the process began.
  *
  * A lane that probes a broker reports it as up once connected, and as away when the next publish
- * fails. So a peer counts as back only after it has been up for SETTLED_MS or has accepted
- * messages.
+ * fails. So a peer counts as back only after it has been up for SETTLED_MS and owes no
+ * acknowledgement, or has accepted messages.
  */
 #include "relay/changes.h"
 
@@ -16,6 +16,7 @@
 #define FIGURES_MS 60000
 #define SETTLED_MS 3000
 #define GAP_MS 3000
+#define SILENT_MS 3000
 
 void changes_init(struct changes *changes, const struct relay_options *options)
 {
@@ -168,6 +169,52 @@ static void note_gap(struct changes *changes, const struct relay_report *report,
               words[outage_of(&now->error, peer)].was);
 }
 
+/* "nats at nats://n1:4222", "kafka at k1:9092,k2:9092". */
+static void name_servers(char *out, size_t size, const struct changes *changes,
+                         const struct relay_report *report, int sink)
+{
+    const struct sink_options *options = &changes->options->sinks[sink];
+    const struct text_list *servers =
+        strcmp(options->type, "kafka") == 0 ? &options->brokers : &options->servers;
+    const char *used = report->peers[sink].server;
+    size_t len;
+
+    (void)snprintf(out, size, "%s at %s", options->type, used != NULL ? used : "");
+    for (int i = 0; used == NULL && i < servers->count; i++) {
+        len = strlen(out);
+        (void)snprintf(out + len, size - len, "%s%s", i > 0 ? "," : "", servers->items[i]);
+    }
+}
+
+/* A server that hangs says nothing, so this is said before the sink counts as away. */
+static void note_silence(struct changes *changes, const struct relay_report *report, int peer)
+{
+    struct peer_change *change = &changes->peers[peer];
+    const struct peer_report *now = &report->peers[peer];
+    char servers[192];
+
+    if (change->away) {
+        change->silent = false;
+    } else if (!change->silent && now->silent_ms >= SILENT_MS) {
+        change->silent = true;
+        change->silent_since_ms = report->up_for_ms - now->silent_ms;
+        change->silent_sent = sent_to(report, peer);
+        if (!log_limit_is_due(&change->silent_logged_ms, report->up_for_ms))
+            return;
+        name_servers(servers, sizeof servers, changes, report, peer);
+        log_event(LOG_WARN, LOG_FIELDS(.sink = now->name, .error = servers),
+                  "sink %s has not acknowledged a batch for %" PRId64 " s", now->name,
+                  now->silent_ms / 1000);
+    } else if (change->silent && now->silent_ms < SILENT_MS &&
+               sent_to(report, peer) > change->silent_sent) {
+        change->silent = false;
+        if (change->silent_logged_ms > change->silent_since_ms)
+            log_event(LOG_INFO, LOG_FIELDS(.sink = now->name),
+                      "sink %s acknowledges again after %" PRId64 " s", now->name,
+                      (report->up_for_ms - change->silent_since_ms) / 1000);
+    }
+}
+
 static void note_up(struct changes *changes, const struct relay_report *report, int peer)
 {
     struct peer_change *change = &changes->peers[peer];
@@ -176,7 +223,8 @@ static void note_up(struct changes *changes, const struct relay_report *report, 
         note_gap(changes, report, peer);
         return;
     }
-    if (report->peers[peer].state_for_ms < SETTLED_MS && sent_to(report, peer) == change->sent)
+    if ((report->peers[peer].state_for_ms < SETTLED_MS || report->peers[peer].silent_ms > 0) &&
+        sent_to(report, peer) == change->sent)
         return;
     if (change->logged)
         log_back(changes, report, peer);
@@ -288,6 +336,8 @@ void changes_log(struct changes *changes, const struct relay_report *report)
             note_away(changes, report, peer);
         else if (state == PEER_UP)
             note_up(changes, report, peer);
+        if (peer != REPORT_DATABASE)
+            note_silence(changes, report, peer);
     }
     if (!changes->relaying && changes->peers[REPORT_DATABASE].connected &&
         a_sink_has_been_up(changes, report)) {

@@ -5,9 +5,9 @@
 
 /*
  * Logs what changes in a running process, by comparing a snapshot with what was logged before: the
- * database or a sink is connected, is away, is still away (once a minute), is back. Each change is
- * logged once for all lanes, and again when the reason changes. A server that comes and goes is
- * logged once a minute.
+ * database or a sink is connected, does not acknowledge, is away, is still away (once a minute), is
+ * back. Each change is logged once for all lanes, and again when the reason changes. A server that
+ * comes and goes is logged once a minute.
  */
 
 #define CHANGE_REASONS 4 /* of one peer while it is away; further ones wait for the minute */
@@ -24,6 +24,10 @@ struct peer_change {
     int64_t began_ms;
     int64_t logged_ms;                /* when that was logged last; 0: never */
     int64_t gap_logged_ms;            /* when a gap between two looks was logged last; 0: never */
+    bool silent;                      /* a batch has waited for its acknowledgements for long */
+    int64_t silent_since_ms;          /* since then */
+    int64_t silent_logged_ms;         /* when that was logged last; 0: never */
+    uint64_t silent_sent;             /* rows that had been sent then */
     uint64_t connects;                /* in the last snapshot */
     uint64_t sent;                    /* rows that had been sent when it went away */
     uint64_t reasons[CHANGE_REASONS]; /* hashes of the reasons logged since then */

@@ -187,7 +187,7 @@ static void hand_over(struct lane *lane, int sink, int64_t deadline_ms)
 
     for (int i = 0; i < lane->batch.count; i++)
         handed += order_is_in_wave(&lane->batch, &lane->batch.messages[i], sink);
-    atomic_store(&lane->report.handed[sink], handed);
+    lane_report_handed(&lane->report, sink, handed);
     broker_send(lane->sinks.brokers[sink], &lane->batch, sink, deadline_ms);
 }
 
@@ -212,7 +212,7 @@ static int publish_wave(struct lane *lane, int64_t deadline_ms)
         } else if (sinks->states[i].failures > 0 && sent_to(lane, i)) {
             sinks_mark_working(sinks, i);
         }
-        atomic_store(&lane->report.handed[i], 0);
+        lane_report_handed(&lane->report, i, 0);
     }
     return status;
 }

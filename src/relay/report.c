@@ -112,6 +112,12 @@ void lane_report_away(struct lane_report *lane, int peer, const struct error *er
     enter(lane, peer, PEER_AWAY);
 }
 
+void lane_report_handed(struct lane_report *lane, int sink, int count)
+{
+    atomic_store(&lane->handed_at_ms[sink], count > 0 ? clock_now_ms() : 0);
+    atomic_store(&lane->handed[sink], count);
+}
+
 void lane_report_time(struct lane_report *lane, enum report_time time, int64_t value)
 {
     histogram_count(&lane->times[time], value);
@@ -234,6 +240,17 @@ uint64_t report_away(const struct report *report)
     return away;
 }
 
+static void add_handed(struct peer_report *out, struct lane_report *lane, int sink, int64_t now_ms)
+{
+    int64_t handed_at_ms = atomic_load(&lane->handed_at_ms[sink]);
+
+    out->handed += atomic_load_explicit(&lane->handed[sink], memory_order_relaxed);
+    if (handed_at_ms == 0 || now_ms - handed_at_ms <= out->silent_ms)
+        return;
+    out->silent_ms = now_ms - handed_at_ms;
+    out->server = atomic_load(&lane->peers[sink].server);
+}
+
 /* The state of a lane that has ended says nothing about the current state. */
 static void add_peer(struct peer_report *out, struct lane_report *lane, int peer, int64_t now_ms)
 {
@@ -243,7 +260,7 @@ static void add_peer(struct peer_report *out, struct lane_report *lane, int peer
 
     out->connects += atomic_load(&about->connects);
     if (peer != REPORT_DATABASE)
-        out->handed += atomic_load_explicit(&lane->handed[peer], memory_order_relaxed);
+        add_handed(out, lane, peer, now_ms);
     if (atomic_load(&about->recognise_ms) != 0)
         out->recognise_ms = atomic_load(&about->recognise_ms);
     out->keeps_nothing = out->keeps_nothing || atomic_load(&about->keeps_nothing);

@@ -69,6 +69,7 @@ static void ready(struct lane_sinks *sinks, int sink, struct error *error)
         sinks->away &= ~bit(sink);
         lane_report_up(sinks->report, sink);
         atomic_store(&sinks->report->peers[sink].recognise_ms, sinks->brokers[sink]->recognise_ms);
+        atomic_store(&sinks->report->peers[sink].server, sinks->brokers[sink]->server);
         atomic_store(&sinks->report->peers[sink].key_order, sinks->brokers[sink]->key_order);
         atomic_store(&sinks->report->peers[sink].keeps_nothing,
                      sinks->brokers[sink]->keeps_nothing);

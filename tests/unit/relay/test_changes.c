@@ -5,10 +5,14 @@
 static char table[] = "public.outbox";
 static char events_name[] = "events";
 static char bus_name[] = "bus";
+static char kafka_type[] = "kafka";
+static char nats_type[] = "nats";
+static char broker[] = "k1:9092";
 static const struct relay_options options = {
     .lanes = 2,
     .outbox = {.table = table, .batch = 500},
-    .sinks = {{.name = events_name}, {.name = bus_name}},
+    .sinks = {{.name = events_name, .type = kafka_type, .brokers = {.items = {broker}, .count = 1}},
+              {.name = bus_name, .type = nats_type}},
     .sink_count = 2,
 };
 static struct changes changes;
@@ -164,6 +168,29 @@ TEST(messages_that_are_taken_are_its_end)
     report.counts[0][REPORT_SENT] = 500;
     pass(1);
     assert_int_equal(count_words(logged(), "sink events is back after 10 s"), 1);
+}
+
+TEST(a_server_that_hangs_is_named_before_its_sink_is_away_and_when_it_answers)
+{
+    pass(1);
+    report.peers[0].silent_ms = 3000;
+    report.peers[1].silent_ms = 3000;
+    report.peers[1].server = "nats://n1:4222";
+    pass(3);
+    report.peers[0].silent_ms = 0;
+    enter(&report.peers[1], PEER_AWAY, "nothing answers");
+    report.peers[1].silent_ms = 0;
+    pass(1);
+    report.counts[0][REPORT_SENT] = 1;
+    pass(1);
+    assert_int_equal(count_words(logged(),
+                                 "msg=\"sink events has not acknowledged a batch for 3 s\""
+                                 " sink=events error=\"kafka at k1:9092\""),
+                     1);
+    assert_int_equal(count_words(logged_text, "error=\"nats at nats://n1:4222\""), 1);
+    assert_int_equal(count_words(logged_text, "msg=\"sink events acknowledges again after "), 1);
+    assert_int_equal(count_words(logged_text, "sink bus acknowledges again"), 0);
+    assert_int_equal(count_words(logged_text, "sink bus is away: its rows wait"), 1);
 }
 
 TEST(a_gap_between_two_looks_is_logged_once_a_minute)
