@@ -51,6 +51,17 @@ static void note_relays(struct status *status)
         }
 }
 
+/* Nothing waits for such a relay, because the others send its rows; so nothing else shows it. */
+static void note_cut_off(struct status *status, const struct status_sink *sink)
+{
+    for (int i = 0; i < status->process_count; i++)
+        if (strcmp(status->processes[i].away, sink->name) == 0)
+            finding_fix(findings_add(of(status), FINDING_WARNING,
+                                     "relay %s cannot publish to sink %s, other relays can",
+                                     status->processes[i].name, sink->name),
+                        "outbox-relay check, where that relay runs");
+}
+
 static void note_sinks(struct status *status)
 {
     for (int i = 0; i < status->sink_count; i++) {
@@ -62,6 +73,10 @@ static void note_sinks(struct status *status)
             finding_fix(
                 findings_add(of(status), FINDING_WARNING, "sink %s %s", sink->name, sink->error),
                 "nats consumer add, to its stream");
+            continue;
+        }
+        if (sink->relays_up > 0) {
+            note_cut_off(status, sink);
             continue;
         }
         finding_fix(findings_add(of(status), FINDING_ERROR,

@@ -117,7 +117,7 @@ static void read_text(char *out, size_t size, const json_t *value)
 }
 
 /* One that is away counts more than one that is up; of two that are away, the one for longer. */
-static void take_sink(struct status *status, const json_t *object)
+static void take_sink(struct status *status, struct status_relay *relay, const json_t *object)
 {
     struct status_sink answered = {.since_ms = read_count(object, "since"), .rows = -1};
     struct status_sink *sink;
@@ -137,6 +137,9 @@ static void take_sink(struct status *status, const json_t *object)
         return;
     memcpy(sink->order, answered.order, sizeof sink->order);
     away = strcmp(answered.state, "away") == 0;
+    sink->relays_up += !away;
+    if (away && relay->away[0] == '\0')
+        memcpy(relay->away, answered.name, sizeof relay->away);
     was_away = strcmp(sink->state, "away") == 0;
     if (!was_away && !away && answered.error[0] != '\0')
         memcpy(sink->error, answered.error, sizeof sink->error);
@@ -181,7 +184,7 @@ static void take(struct asking *asking, struct status_relay *relay, const json_t
     relay->dead = read_count(answer, "dead");
     relay->per_s = per_s > 0 ? (per_s < RATE_MAX ? per_s : RATE_MAX) : 0;
     for (size_t i = 0; i < json_array_size(sinks); i++)
-        take_sink(asking->status, json_array_get(sinks, i));
+        take_sink(asking->status, relay, json_array_get(sinks, i));
     for (size_t i = 0; i < json_array_size(lanes); i++)
         take_lane(asking->status, relay->name, json_array_get(lanes, i));
 }

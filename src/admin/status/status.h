@@ -30,6 +30,7 @@ struct status_sink {
     char error[256];  /* why it is away, or what it does while it is up; "" */
     char order[96];   /* how the events of a key are sent; "": not known */
     int64_t rows;     /* unsent rows that go there; -1: unknown */
+    int relays_up;    /* relays that can publish to it */
 };
 
 /* A process. */
@@ -41,8 +42,9 @@ struct status_relay {
     int64_t sent;
     int64_t parked;
     int64_t dead;
-    double per_s; /* sent, in the last seconds; -1: unknown */
-    int lanes;    /* its connections to the database */
+    double per_s;  /* sent, in the last seconds; -1: unknown */
+    int lanes;     /* its connections to the database */
+    char away[64]; /* the first sink that it cannot publish to; "": none */
 };
 
 struct status_lane {

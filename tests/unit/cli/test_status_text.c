@@ -11,12 +11,12 @@ static struct status_sink sinks[] = {
     {"events", "away", NOW_MS - 30000,
      "[sink.events] kafka at 127.0.0.1:9092: Local: Broker transport failure (127.0.0.1:9092/"
      "bootstrap: Connect to ipv4#127.0.0.1:9092 failed: Connection refused)",
-     "in atomic batches", 2000},
-    {"bus", "up", NOW_MS - 86400000, "", "one by one (why)", 0},
+     "in atomic batches", 2000, 0},
+    {"bus", "up", NOW_MS - 86400000, "", "one by one (why)", 0, 1},
 };
 static struct status_relay relays[] = {
-    {"relay-1:10", true, "1.2.3", NOW_MS - 3723000, 1234567, 30, 3, 40.4, 2},
-    {"relay-2:10", false, "", 0, 0, 0, 0, -1, 2},
+    {"relay-1:10", true, "1.2.3", NOW_MS - 3723000, 1234567, 30, 3, 40.4, 2, "events"},
+    {"relay-2:10", false, "", 0, 0, 0, 0, -1, 2, ""},
 };
 static struct status_lane lanes[] = {
     {"relay-1:10", 1, "publishing", 0.25, 0.5},

@@ -8,10 +8,11 @@
 #define NOW_MS 1790000000123 /* 2026-09-21T14:13:20.123Z */
 
 static struct status_sink sinks[] = {
-    {"events", "away", NOW_MS, "refused \xff", "in atomic batches", 7},
-    {"bus", "unknown", 0, "", "", -1}};
-static struct status_relay relays[] = {{"a:1", true, "1.2.3", NOW_MS, 5000000000, 2, 3, 12.5, 2},
-                                       {"b:1", false, "", 0, 0, 0, 0, -1, 1}};
+    {"events", "away", NOW_MS, "refused \xff", "in atomic batches", 7, 0},
+    {"bus", "unknown", 0, "", "", -1, 0}};
+static struct status_relay relays[] = {
+    {"a:1", true, "1.2.3", NOW_MS, 5000000000, 2, 3, 12.5, 2, ""},
+    {"b:1", false, "", 0, 0, 0, 0, -1, 1, ""}};
 static struct status_lane lanes[] = {{"a:1", 2, "publishing", 1.5, 0.25}};
 static struct finding items[] = {
     {FINDING_ERROR, "3 rows are dead", "outbox-relay dead list", false},

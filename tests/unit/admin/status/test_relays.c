@@ -70,6 +70,21 @@ TEST(of_a_sink_that_two_relays_see_the_longest_absence_counts)
     assert_int_equal(sinks[0].since_ms, 1000);
 }
 
+TEST(a_relay_that_is_cut_off_from_a_sink_is_told_from_those_that_are_not)
+{
+    assert_true(relays_take(&asking, 0,
+                            "{\"table\":1,\"sinks\":[{\"name\":\"s\",\"state\":\"away\"},"
+                            "{\"name\":\"t\",\"state\":\"up\"}]}"));
+    assert_true(relays_take(&asking, 1,
+                            "{\"table\":1,\"sinks\":[{\"name\":\"s\",\"state\":\"up\"},"
+                            "{\"name\":\"t\",\"state\":\"unknown\"}]}"));
+    assert_string_equal(processes[0].away, "s");
+    assert_string_equal(processes[1].away, "");
+    assert_string_equal(sinks[0].state, "away");
+    assert_int_equal(sinks[0].relays_up, 1);
+    assert_int_equal(sinks[1].relays_up, 1);
+}
+
 TEST(an_answer_that_is_hostile_is_refused_or_cut)
 {
     static const char *const refused[] = {"",   "{",    "[]",   "null", "{\"table\":\"1\"}",
