@@ -44,7 +44,7 @@ build/crash.so: tests/chaos/crash.c
 		$(call pkg,--cflags --libs,libpq rdkafka libnats) -ldl
 
 # Relays that break a promise, for the audit to notice: the relay's own objects, some calls diverted.
-WRAPPED := broker_send broker_await outbox_claim outbox_settle order_is_due order_is_held natsMsgHeader_Set \
+WRAPPED := broker_ready broker_send broker_await outbox_claim outbox_settle order_is_due order_is_held natsMsgHeader_Set \
 	nats_one_call_works natsOptions_SetAllowReconnect nats_batch_headers nats_read_ack
 
 build/mutant: $(BUILD)/obj/tests/chaos/mutants.o $(BUILD)/obj/main.c.o $(LIBRARY)

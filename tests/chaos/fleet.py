@@ -250,6 +250,12 @@ class Fleet:
                                  f" 'outbox-relay/%:%/%' AND query_start > '{since}'")
         return [lanes[lane] for lane in lanes if lane not in (asked or "").split()]
 
+    def cut_off(self):
+        """Relays that are not connected to a broker, or say that it is away."""
+        return self.lab.cut_off([(member.relay, member.lanes, [address for address in (
+            member.nats and member.nats.address, self.kafka and self.lab.kafka_proxy) if address])
+                                 for member in self.wanted()])
+
     def stop(self, deadline_s):
         """Sends SIGTERM to all relays; returns their exit statuses."""
         for member in self.wanted():

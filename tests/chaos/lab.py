@@ -50,6 +50,22 @@ def wait_until(condition, deadline_s, what):
         time.sleep(0.02)
 
 
+def connections(pid, address):
+    """Returns how many TCP connections a process has to HOST:PORT."""
+    port, established = int(address.rpartition(":")[2]), "01"
+    sockets = set()
+    for path in pathlib.Path(f"/proc/{pid}/fd").glob("*"):
+        with contextlib.suppress(OSError):  # it has been closed meanwhile
+            sockets.add(os.readlink(path))
+    count = 0
+    for name in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+            _, _, remote, state, *rest = line.split()
+            count += (state == established and int(remote.rpartition(":")[2], 16) == port
+                      and f"socket:[{rest[5]}]" in sockets)
+    return count
+
+
 def quote(value):
     """A TOML value."""
     if isinstance(value, bool):
@@ -244,6 +260,21 @@ class Lab:
         process.stdin.write(script.rstrip().rstrip(";") + ";\n")
         process.stdin.flush()
         return process
+
+    def cut_off(self, relays):
+        """[what is missing] of relays whose lanes are not all connected to each broker, or that say so themselves.
+        relays: [(relay, lanes, [address of a broker])]"""
+        away = self.try_sql("SELECT string_agg(substring(application_name FROM '[0-9]+/away:'), ' ')"
+                            " FROM pg_stat_activity WHERE application_name LIKE 'outbox-relay/%/away:%'") or ""
+        missing = []
+        for relay, lanes, addresses in relays:
+            if not relay.running():
+                continue
+            missing += [f"relay {relay.number}: {have} of {lanes} connections to {address}" for address in addresses
+                        if (have := connections(relay.pid, address)) < lanes]
+            if f"{relay.pid}/away:" in away.split():
+                missing.append(f"relay {relay.number} says that a sink is away")
+        return missing
 
     def backlog(self, table="outbox"):
         return int(self.sql(f"SELECT count(*) FROM {table} WHERE sent_at IS NULL"))

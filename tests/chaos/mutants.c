@@ -16,6 +16,7 @@
  *   M14  sends a row before its time
  *   M16  goes on with a key whose row is not due
  *   M18  takes any answer to an atomic batch for an acknowledgement
+ *   M20  never returns to a broker that it has lost
  *
  * The others need no other program (tests/chaos/mutants).
  */
@@ -42,6 +43,8 @@ int real_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
                struct error *error) __asm__("__real_broker_await");
 int wrap_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error) __asm__("__wrap_broker_await");
+int real_ready(struct broker *broker, struct error *error) __asm__("__real_broker_ready");
+int wrap_ready(struct broker *broker, struct error *error) __asm__("__wrap_broker_ready");
 int real_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *claim,
                struct error *error) __asm__("__real_outbox_claim");
 int wrap_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *claim,
@@ -80,6 +83,7 @@ bool wrap_block(void) __asm__("__wrap_nats_one_call_works");
 /* The assembler's names hide a changed signature from the compiler; these do not. */
 _Static_assert(_Generic(&broker_send, __typeof__(&real_send) : 1, default : 0), "broker_send");
 _Static_assert(_Generic(&broker_await, __typeof__(&real_await) : 1, default : 0), "broker_await");
+_Static_assert(_Generic(&broker_ready, __typeof__(&real_ready) : 1, default : 0), "broker_ready");
 _Static_assert(_Generic(&outbox_claim, __typeof__(&real_claim) : 1, default : 0), "outbox_claim");
 _Static_assert(_Generic(&outbox_settle, __typeof__(&real_settle) : 1, default : 0),
                "outbox_settle");
@@ -93,6 +97,7 @@ static _Thread_local const struct batch *current;
 static _Thread_local long seen;
 static _Thread_local char chunk_id[NATS_TOKEN_BYTES + 1]; /* of the last atomic batch */
 static _Thread_local int chunk_count;
+static _Thread_local bool has_lost_it;
 
 static bool is(const char *mutant)
 {
@@ -200,9 +205,16 @@ int wrap_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
         call_sent(batch, sink);
         return 0;
     }
+    has_lost_it = has_lost_it || (is("M20") && status < 0);
     if (is("M8") && status == 0)
         return send_again(broker, batch, sink, deadline_ms, error);
     return status;
+}
+
+int wrap_ready(struct broker *broker, struct error *error)
+{
+    return has_lost_it ? error_set(error, ERROR_TRANSIENT, ERROR_BROKER, "mutant M20")
+                       : real_ready(broker, error);
 }
 
 int wrap_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *claim,

@@ -247,8 +247,13 @@ def judge_computed(lab, moved):
             Finding("refused to copies", told, None, "rows whose copies were settled alone, as was told")]
 
 
-def judge_relays(fleet, idle_lanes, last_statuses):
+def judge_connections(cut_off):
+    return Finding("cut off", len(cut_off), 0, "relays that never returned to a broker, whoever sends their rows")
+
+
+def judge_relays(fleet, idle_lanes, cut_off, last_statuses):
     return [
+        judge_connections(cut_off),
         Finding("dead lanes", len(idle_lanes), 0, "asked PostgreSQL nothing after all was healed"),
         Finding("surprises", len(fleet.surprises), 0, "relays that ended by themselves"),
         Finding("SIGTERM unanswered", sum(status not in (0, 1) for status in fleet.statuses), 0,
