@@ -19,6 +19,7 @@ class Record:
     def __init__(self, name, begin_ms):
         self.name, self.begin_ms, self.end_ms = name, begin_ms, None
         self.kind = Kind(TAIL_S, "")
+        self.tail_s = TAIL_S
         self.bound = 0
         self.delay = None
         self.times = {}    # key: seconds until it went on
