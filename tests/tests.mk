@@ -145,4 +145,4 @@ build/hanging.so: tests/support/hanging.c
 	$(say) CC $@
 	@$(CC) -D_GNU_SOURCE -std=c17 $(WARNINGS) -O2 -fPIC -shared -o $@ $< -ldl
 
-include tests/chaos/chaos.mk tests/cluster/cluster.mk tests/bench/bench.mk tests/compare/compare.mk tests/fuzz/fuzz.mk tests/kubernetes/kubernetes.mk tests/matrix/matrix.mk tests/package/package.mk tests/upgrade/upgrade.mk
+include tests/chaos/chaos.mk tests/cluster/cluster.mk tests/bench/bench.mk tests/compare/compare.mk tests/fuzz/fuzz.mk tests/kubernetes/kubernetes.mk tests/matrix/matrix.mk tests/model/model.mk tests/package/package.mk tests/upgrade/upgrade.mk
