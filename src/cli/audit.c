@@ -20,6 +20,7 @@
 #define ASK_MS 4000                 /* for what a broker says of a row's destination */
 #define CLOCKS_MS (60 * 60 * 1000L) /* how far the clocks of the servers may be apart */
 #define REPAIR_STEP 10000
+#define PURGE_MARGIN_MS (5 * 60 * 1000L) /* for clocks that differ, where the retention is long */
 
 /* ---- sinks ---- */
 
@@ -364,6 +365,17 @@ static int take_known(void *closure, struct text event_id, struct error *error)
     return audit_add_known(((struct auditing *)closure)->audit, event_id, error);
 }
 
+/* Messages before it may be of rows that were purged. */
+static int64_t oldest_of_table(const struct auditing *auditing, int64_t first_ms)
+{
+    int64_t retention_ms = auditing->config->relay.outbox.retention_ms;
+    int64_t margin_ms = retention_ms / 10 < PURGE_MARGIN_MS ? retention_ms / 10 : PURGE_MARGIN_MS;
+    int64_t purged_ms =
+        clock_wall_us() / 1000 - retention_ms + margin_ms + audit_lag_ms(auditing->audit);
+
+    return retention_ms > 0 && purged_ms > first_ms ? purged_ms : first_ms;
+}
+
 /* Messages without a row: the table is asked again, which may have it by now. */
 static int judge_unknown(struct auditing *auditing, const struct audit_judge *judge,
                          struct error *error)
@@ -382,7 +394,8 @@ static int judge_unknown(struct auditing *auditing, const struct audit_judge *ju
             return -1;
         (void)snprintf(auditing->untold, sizeof auditing->untold, "%.500s", error->text);
     } else {
-        return audit_judge_unknown(auditing->audit, first_ms, judge, error);
+        return audit_judge_unknown(auditing->audit, oldest_of_table(auditing, first_ms), judge,
+                                   error);
     }
     audit_leave_unknown(auditing->audit);
     return 0;
