@@ -5,13 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES (16 * 1024)
+/* A file is made of chunks, each of one bucket. */
+#define CHUNK_BYTES (16 * 1024)
 
 struct spill {
-    FILE *files[SPILL_BUCKETS]; /* NULL: it has been taken */
+    int descriptor;
+    unsigned char *owners; /* the bucket of each chunk */
+    size_t chunk_count, chunk_capacity;
+    size_t len[SPILL_BUCKETS]; /* bytes of each bucket; those of its last chunk are in memory */
+    char last[SPILL_BUCKETS][CHUNK_BYTES];
 };
 
 static const char *folder(void)
@@ -44,21 +48,6 @@ static int open_nameless(void)
     return descriptor;
 }
 
-static FILE *open_file(struct error *error)
-{
-    int descriptor = open_nameless();
-    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w+b") : NULL;
-
-    if (file != NULL && setvbuf(file, NULL, _IOFBF, BUFFER_BYTES) == 0)
-        return file;
-    (void)fail("cannot create", error);
-    if (file != NULL)
-        (void)fclose(file);
-    else if (descriptor >= 0)
-        (void)close(descriptor);
-    return NULL;
-}
-
 struct spill *spill_open(struct error *error)
 {
     struct spill *spill = calloc(1, sizeof *spill);
@@ -67,52 +56,107 @@ struct spill *spill_open(struct error *error)
         (void)error_no_memory(error);
         return NULL;
     }
-    for (int i = 0; i < SPILL_BUCKETS; i++) {
-        spill->files[i] = open_file(error);
-        if (spill->files[i] == NULL) {
-            spill_close(spill);
-            return NULL;
-        }
-    }
-    return spill;
+    spill->descriptor = open_nameless();
+    if (spill->descriptor >= 0)
+        return spill;
+    (void)fail("cannot create", error);
+    free(spill);
+    return NULL;
 }
 
 void spill_close(struct spill *spill)
 {
     if (spill == NULL)
         return;
-    for (int i = 0; i < SPILL_BUCKETS; i++)
-        if (spill->files[i] != NULL)
-            (void)fclose(spill->files[i]);
+    (void)close(spill->descriptor);
+    free(spill->owners);
     free(spill);
+}
+
+static int write_chunk(struct spill *spill, int bucket, struct error *error)
+{
+    size_t capacity = spill->chunk_capacity > 0 ? 2 * spill->chunk_capacity : 1024;
+    size_t written = 0;
+
+    if (spill->chunk_count == spill->chunk_capacity) {
+        unsigned char *grown = realloc(spill->owners, capacity);
+
+        if (grown == NULL)
+            return error_no_memory(error);
+        spill->owners = grown;
+        spill->chunk_capacity = capacity;
+    }
+    while (written < CHUNK_BYTES) {
+        ssize_t count =
+            pwrite(spill->descriptor, spill->last[bucket] + written, CHUNK_BYTES - written,
+                   (off_t)(spill->chunk_count * CHUNK_BYTES + written));
+
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return fail("cannot write", error);
+        written += (size_t)count;
+    }
+    spill->owners[spill->chunk_count++] = (unsigned char)bucket;
+    return 0;
 }
 
 int spill_put(struct spill *spill, uint64_t hash, const void *record, size_t size,
               struct error *error)
 {
-    FILE *file = spill->files[hash % SPILL_BUCKETS];
+    int bucket = (int)(hash % SPILL_BUCKETS);
+    const char *bytes = record;
 
-    return fwrite(record, size, 1, file) == 1 ? 0 : fail("cannot write", error);
+    while (size > 0) {
+        size_t used = spill->len[bucket] % CHUNK_BYTES;
+        size_t part = size < CHUNK_BYTES - used ? size : CHUNK_BYTES - used;
+
+        memcpy(spill->last[bucket] + used, bytes, part);
+        if (used + part == CHUNK_BYTES && write_chunk(spill, bucket, error) < 0)
+            return -1;
+        spill->len[bucket] += part;
+        bytes += part;
+        size -= part;
+    }
+    return 0;
+}
+
+/* The room on the disk is given back at once, where the file system can do that. */
+static int read_chunk(const struct spill *spill, size_t chunk, char *bytes, struct error *error)
+{
+    off_t place = (off_t)(chunk * CHUNK_BYTES);
+    size_t len = 0;
+
+    while (len < CHUNK_BYTES) {
+        ssize_t count =
+            pread(spill->descriptor, bytes + len, CHUNK_BYTES - len, place + (off_t)len);
+
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return fail("cannot read", error);
+        len += (size_t)count;
+    }
+    (void)fallocate(spill->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, place,
+                    CHUNK_BYTES);
+    return 0;
 }
 
 int spill_take(struct spill *spill, int bucket, char **bytes, size_t *len, struct error *error)
 {
-    FILE *file = spill->files[bucket];
-    struct stat stat;
-    int status = 0;
+    size_t at = 0;
 
-    *bytes = NULL;
-    *len = 0;
-    if (fflush(file) != 0 || fstat(fileno(file), &stat) != 0)
-        return fail("cannot write", error);
-    *len = (size_t)stat.st_size;
+    *len = spill->len[bucket];
     *bytes = malloc(*len > 0 ? *len : 1);
-    rewind(file);
     if (*bytes == NULL)
-        status = error_no_memory(error);
-    else if (*len > 0 && fread(*bytes, *len, 1, file) != 1)
-        status = fail("cannot read", error);
-    (void)fclose(file);
-    spill->files[bucket] = NULL;
-    return status;
+        return error_no_memory(error);
+    for (size_t chunk = 0; chunk < spill->chunk_count; chunk++) {
+        if (spill->owners[chunk] != bucket)
+            continue;
+        if (read_chunk(spill, chunk, *bytes + at, error) < 0)
+            return -1;
+        at += CHUNK_BYTES;
+    }
+    memcpy(*bytes + at, spill->last[bucket], *len - at);
+    return 0;
 }

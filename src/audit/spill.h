@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * Records that do not fit into memory, in files without a name in $TMPDIR (/tmp): a file for each
- * bucket, which is chosen by a hash. All records of one hash are in one bucket, and one bucket fits
- * into memory.
+ * Records that do not fit into memory, in a file without a name in $TMPDIR (/tmp). They are in
+ * buckets, chosen by a hash: all records of one hash are in one bucket, and one bucket fits into
+ * memory.
  */
 
 #define SPILL_BUCKETS 128
@@ -24,8 +24,8 @@ void spill_close(struct spill *spill);
 int spill_put(struct spill *spill, uint64_t hash, const void *record, size_t size,
               struct error *error);
 
-/* The records of a bucket; the caller frees *bytes. No record can be added to it any more. 0, or -1
- * with *error set. */
+/* The records of a bucket, once; the caller frees *bytes. No record may be added to it any more. 0,
+ * or -1 with *error set. */
 int spill_take(struct spill *spill, int bucket, char **bytes, size_t *len, struct error *error);
 
 #endif
