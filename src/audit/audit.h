@@ -7,7 +7,7 @@
 /*
  * Compares what a table says was sent with what brokers hold, event by event.
  *
- * Each row and each message becomes a record of about 100 bytes in a temporary file (spill.h), in a
+ * Each row and each message becomes a record of about 100 bytes in temporary files (spill.h), in a
  * bucket chosen by the event id. The buckets are compared one by one, so memory holds one in 128 of
  * the records. Events of a key are then compared in the same way, in buckets chosen by the key.
  */
@@ -87,7 +87,7 @@ struct audit_finding {
 
 struct audit_judge {
     /* What a row is that its broker does not hold: AUDIT_MISSING, or AUDIT_OLD_ROW or
-     * AUDIT_NOT_READ. */
+     * AUDIT_NOT_READ. Called after all rows and messages were compared. */
     enum audit_kind (*judge_row)(const void *closure, int sink, int topic, int partition,
                                  int64_t sent_ms);
     void (*on_finding)(void *closure, const struct audit_finding *finding);
@@ -124,7 +124,9 @@ int audit_judge_unknown(struct audit *audit, int64_t oldest_ms, const struct aud
 int64_t audit_count(const struct audit *audit, enum audit_kind kind);
 /* For what cannot be told of the events without a row. */
 void audit_leave_unknown(struct audit *audit);
-/* The longest time between a message and its row's mark, either way, so far as compared. */
+/* The longest time from a message to the mark of its row, and from a mark to the message: the
+ * clocks of the servers differ. They are known when judge_row() is called. */
 int64_t audit_lag_ms(const struct audit *audit);
+int64_t audit_lead_ms(const struct audit *audit);
 
 #endif

@@ -11,17 +11,19 @@ static int compare_ids(const char *a, size_t a_len, const char *b, size_t b_len)
     return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
 }
 
+static int compare_numbers(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* By event, and in the order of the ids. */
 static int compare_rows(const void *a, const void *b)
 {
     const struct row_record *left = *(const struct row_record *const *)a;
     const struct row_record *right = *(const struct row_record *const *)b;
+    int order = compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
 
-    return compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
-}
-
-static int compare_numbers(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
+    return order != 0 ? order : compare_numbers(left->rank, right->rank);
 }
 
 /* By event; then by sink, and in the order in which the broker took them. */
@@ -132,11 +134,12 @@ static int place(const struct event *event, const struct row_record *row,
 static void measure_lag(struct audit *audit, const struct row_record *row,
                         const struct held_record *held)
 {
-    int64_t lag_ms =
-        row->sent_ms > held->time_ms ? row->sent_ms - held->time_ms : held->time_ms - row->sent_ms;
+    int64_t lag_ms = row->sent_ms - held->time_ms;
 
-    if (!held->is_replayed && lag_ms > audit->lag_ms)
-        audit->lag_ms = lag_ms;
+    if (held->is_replayed)
+        return;
+    audit->lag_ms = lag_ms > audit->lag_ms ? lag_ms : audit->lag_ms;
+    audit->lead_ms = -lag_ms > audit->lead_ms ? -lag_ms : audit->lead_ms;
 }
 
 /* The messages of one sink, of which `rows` are to be there, a message each. */
@@ -203,24 +206,39 @@ static bool has_row(const struct event *event, int sink)
     return false;
 }
 
-/* Keeps the first message for audit_judge_unknown(); the others are again there. */
+/* Keeps the first message of each sink for audit_judge_unknown(); the others are again there. */
 static int keep_unknown(const struct event *event, struct error *error)
 {
+    struct audit *audit = event->audit;
     const struct held_record *first = NULL;
 
     for (size_t i = 0; i < event->held_count; i++) {
         const struct held_record *held = event->held[i];
+        bool is_last = i + 1 == event->held_count || event->held[i + 1]->sink != held->sink;
 
         if (held->is_replayed)
             report(event, AUDIT_REPLAYED, NULL, held);
-        else if (first != NULL && first->sink == held->sink && !first->is_replayed)
+        else if (first != NULL && !first->is_replayed)
             report(event, AUDIT_AGAIN, NULL, held);
         if (first == NULL || (first->is_replayed && !held->is_replayed))
             first = held;
+        if (!is_last)
+            continue;
+        audit->unknown_count++;
+        if (spill_put(audit->unknown, audit_bucket_of(first->texts, first->event_id_len), first,
+                      first->size, error) < 0)
+            return -1;
+        first = NULL;
     }
-    event->audit->unknown_count++;
-    return spill_put(event->audit->unknown, audit_bucket_of(first->texts, first->event_id_len),
-                     first, first->size, error);
+    return 0;
+}
+
+static int keep_absent(struct audit *audit, const struct row_record *row, struct error *error)
+{
+    if (audit->absent == NULL && (audit->absent = spill_open(error)) == NULL)
+        return -1;
+    return spill_put(audit->absent, audit_bucket_of(row->texts, row->event_id_len), row, row->size,
+                     error);
 }
 
 static int judge_event(const struct event *event, struct error *error)
@@ -233,13 +251,12 @@ static int judge_event(const struct event *event, struct error *error)
 
         for (size_t j = 0; j < i; j++)
             is_first = is_first && event->rows[j]->sink != row->sink;
-        if (!is_held(event, row->sink))
-            report(event,
-                   event->judge->judge_row(event->judge->closure, row->sink, row->topic,
-                                           row->partition, row->sent_ms),
-                   row, NULL);
-        else if (is_first && judge_sink(event, row->sink, error) < 0)
+        if (!is_held(event, row->sink)) {
+            if (keep_absent(event->audit, row, error) < 0)
+                return -1;
+        } else if (is_first && judge_sink(event, row->sink, error) < 0) {
             return -1;
+        }
     }
     for (size_t i = 0; i < event->held_count; i++)
         if (!has_row(event, event->held[i]->sink))
@@ -249,11 +266,16 @@ static int judge_event(const struct event *event, struct error *error)
 
 /* ---- all events ---- */
 
+static bool is_row_of_event(const struct row_record *a, const struct row_record *b)
+{
+    return compare_ids(a->texts, a->event_id_len, b->texts, b->event_id_len) == 0;
+}
+
 static size_t rows_of_event(const struct records *rows, size_t from)
 {
     size_t to = from + 1;
 
-    while (to < rows->count && compare_rows(&rows->list[from], &rows->list[to]) == 0)
+    while (to < rows->count && is_row_of_event(rows->list[from], rows->list[to]))
         to++;
     return to;
 }
@@ -311,6 +333,30 @@ static int compare_bucket(struct audit *audit, const struct audit_judge *judge,
     return 0;
 }
 
+/* Rows that are not held. What may have been dropped depends on the times of all others. */
+static int judge_absent(struct audit *audit, const struct audit_judge *judge, struct error *error)
+{
+    const struct event event = {.audit = audit, .judge = judge};
+
+    for (int bucket = 0; audit->absent != NULL && bucket < SPILL_BUCKETS; bucket++) {
+        struct records rows;
+        int status = records_take(audit->absent, bucket, compare_rows, &rows, error);
+
+        for (size_t i = 0; status == 0 && i < rows.count; i++) {
+            const struct row_record *row = rows.list[i];
+
+            report(&event,
+                   judge->judge_row(judge->closure, row->sink, row->topic, row->partition,
+                                    row->sent_ms),
+                   row, NULL);
+        }
+        records_free(&rows);
+        if (status < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int audit_compare(struct audit *audit, const struct audit_judge *judge, struct error *error)
 {
     int status = 0;
@@ -326,7 +372,9 @@ int audit_compare(struct audit *audit, const struct audit_judge *judge, struct e
         records_free(&rows);
         records_free(&held);
     }
-    return status == 0 ? audit_compare_order(audit, judge, error) : -1;
+    if (status < 0 || judge_absent(audit, judge, error) < 0)
+        return -1;
+    return audit_compare_order(audit, judge, error);
 }
 
 /* ---- events without a row ---- */

@@ -30,6 +30,7 @@ void audit_close(struct audit *audit)
     spill_close(audit->rows);
     spill_close(audit->held);
     spill_close(audit->placed);
+    spill_close(audit->absent);
     spill_close(audit->unknown);
     spill_close(audit->known);
     EVP_MD_CTX_free(audit->hashing);
@@ -298,4 +299,9 @@ void audit_leave_unknown(struct audit *audit)
 int64_t audit_lag_ms(const struct audit *audit)
 {
     return audit->lag_ms;
+}
+
+int64_t audit_lead_ms(const struct audit *audit)
+{
+    return audit->lead_ms;
 }

@@ -58,11 +58,12 @@ struct audit {
     struct spill *rows;
     struct spill *held;
     struct spill *placed;
+    struct spill *absent;  /* of row_record; rows that are not held; NULL: there are none */
     struct spill *unknown; /* of held_record; messages of events without a row */
     struct spill *known;
     int64_t unknown_count;
     int64_t counts[AUDIT_KINDS];
-    int64_t lag_ms;
+    int64_t lag_ms, lead_ms;
     const struct header **sorted; /* for audit_hash_content() */
     int sorted_capacity;
     char *scratch; /* the record that is being made */

@@ -81,9 +81,11 @@ int broker_make(struct broker *broker, const char *destination, struct error *er
     return broker->ops->make != NULL ? broker->ops->make(broker, destination, error) : 0;
 }
 
-bool broker_can_be_read(const struct broker *broker)
+const char *broker_unreadable(const struct broker *broker)
 {
-    return broker->ops->read != NULL;
+    if (broker->ops->read == NULL)
+        return "its type cannot be read back";
+    return held_has_id(broker) ? NULL : "its messages carry no event id";
 }
 
 int broker_read(struct broker *broker, const struct read_request *request, struct error *error)

@@ -142,13 +142,16 @@ int broker_inspect(struct broker *broker, const char *destination, struct findin
                    struct error *error);
 int broker_make(struct broker *broker, const char *destination, struct error *error);
 
-bool broker_can_be_read(const struct broker *broker);
+/* Why what was sent cannot be read back, static text; NULL: it can. */
+const char *broker_unreadable(const struct broker *broker);
 int broker_read(struct broker *broker, const struct read_request *request, struct error *error);
 /* held.c, for the clients: sets event_id and is_replayed from the message's headers, or from a
  * CloudEvent; `buffer` keeps an event id. `own_id`: what the broker itself knows as the message's
  * id; NULL: nothing. */
 void held_identify(const struct broker *broker, struct held *held, struct text own_id, char *buffer,
                    size_t size);
+/* Whether the sink's messages carry their event ids. */
+bool held_has_id(const struct broker *broker);
 
 /* cloudevents.c: makes events of the pending messages of `sink`, if its options say so, or refuses
  * them. Runs once, after routing. */

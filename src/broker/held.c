@@ -30,6 +30,14 @@ static struct text id_in_json(struct text payload, char *buffer, size_t size)
     return text;
 }
 
+/* On NATS it is in Nats-Msg-Id, too. */
+bool held_has_id(const struct broker *broker)
+{
+    return broker->headers.own[OWN_ID].data != NULL ||
+           broker->options->cloudevents != CLOUDEVENTS_OFF ||
+           strcmp(broker->options->type, "nats") == 0;
+}
+
 void held_identify(const struct broker *broker, struct held *held, struct text own_id, char *buffer,
                    size_t size)
 {

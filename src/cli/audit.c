@@ -20,7 +20,6 @@
 #define ASK_MS 4000                 /* for what a broker says of a row's destination */
 #define CLOCKS_MS (60 * 60 * 1000L) /* how far the clocks of the servers may be apart */
 #define REPAIR_STEP 10000
-#define PURGE_MARGIN_MS (5 * 60 * 1000L) /* for clocks that differ, where the retention is long */
 
 /* ---- sinks ---- */
 
@@ -81,9 +80,10 @@ static int open_sink(struct auditing *auditing, int number, struct error *error)
     for (sink->same_as = 0;
          sink->same_as < number && !is_same(options_of(auditing, sink->same_as), options);)
         sink->same_as++;
+    sink->unreadable = broker_unreadable(sink->broker);
     sink->is_audited =
-        broker_can_be_read(sink->broker) && (auditing->arguments->sink == NULL ||
-                                             strcmp(auditing->arguments->sink, options->name) == 0);
+        sink->unreadable == NULL && (auditing->arguments->sink == NULL ||
+                                     strcmp(auditing->arguments->sink, options->name) == 0);
     if (findings_init(&findings) < 0)
         return error_no_memory(error);
     if (sink->is_audited)
@@ -110,9 +110,10 @@ static int open_sinks(struct auditing *auditing, struct error *error)
         return 0;
     return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                      auditing->arguments->sink != NULL
-                         ? "no [sink.%s] of type kafka or nats is configured"
-                         : "no sink of type kafka or nats is configured: what others were sent "
-                           "cannot be read back",
+                         ? "no [sink.%s] is configured that can be read back: one of type nats, or "
+                           "of type kafka with event ids in its messages"
+                         : "no sink is configured that can be read back: one of type nats, or of "
+                           "type kafka with event ids in its messages",
                      auditing->arguments->sink);
 }
 
@@ -338,7 +339,7 @@ static bool may_have_dropped(const struct auditing *auditing, const struct held_
     if (place->may_drop != NULL)
         return true;
     return place->has_dropped && (place->first_ms == INT64_MAX ||
-                                  sent_ms < place->first_ms + audit_lag_ms(auditing->audit));
+                                  sent_ms <= place->first_ms + audit_lag_ms(auditing->audit));
 }
 
 /* Where the partition is not known, any of the topic counts. */
@@ -365,15 +366,16 @@ static int take_known(void *closure, struct text event_id, struct error *error)
     return audit_add_known(((struct auditing *)closure)->audit, event_id, error);
 }
 
-/* Messages before it may be of rows that were purged. */
-static int64_t oldest_of_table(const struct auditing *auditing, int64_t first_ms)
+/* The table has the row of each event whose message is younger. One that the retention ends for now
+ * may have been deleted already, whatever older row is left. */
+static int64_t find_oldest(const struct auditing *auditing, int64_t first_ms)
 {
     int64_t retention_ms = auditing->config->relay.outbox.retention_ms;
-    int64_t margin_ms = retention_ms / 10 < PURGE_MARGIN_MS ? retention_ms / 10 : PURGE_MARGIN_MS;
-    int64_t purged_ms =
-        clock_wall_us() / 1000 - retention_ms + margin_ms + audit_lag_ms(auditing->audit);
+    int64_t kept_ms = clock_wall_us() / 1000 - retention_ms;
+    int64_t oldest_ms = retention_ms > 0 && kept_ms > first_ms ? kept_ms : first_ms;
+    int64_t lead_ms = audit_lead_ms(auditing->audit);
 
-    return retention_ms > 0 && purged_ms > first_ms ? purged_ms : first_ms;
+    return oldest_ms > INT64_MAX - lead_ms ? INT64_MAX : oldest_ms + lead_ms;
 }
 
 /* Messages without a row: the table is asked again, which may have it by now. */
@@ -394,8 +396,7 @@ static int judge_unknown(struct auditing *auditing, const struct audit_judge *ju
             return -1;
         (void)snprintf(auditing->untold, sizeof auditing->untold, "%.500s", error->text);
     } else {
-        return audit_judge_unknown(auditing->audit, oldest_of_table(auditing, first_ms), judge,
-                                   error);
+        return audit_judge_unknown(auditing->audit, find_oldest(auditing, first_ms), judge, error);
     }
     audit_leave_unknown(auditing->audit);
     return 0;

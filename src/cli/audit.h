@@ -18,10 +18,11 @@
 /* A sink, and what reading it back has shown. */
 struct audited_sink {
     bool is_audited;
-    int same_as;           /* the first sink that holds the same messages, maybe itself */
-    struct broker *broker; /* says how rows would be sent */
-    json_t *numbers;       /* of topics, by name */
-    char **topics;         /* in the order of the numbers; owned, as each name */
+    const char *unreadable; /* why it cannot be, static text; NULL: it can */
+    int same_as;            /* the first sink that holds the same messages, maybe itself */
+    struct broker *broker;  /* says how rows would be sent */
+    json_t *numbers;        /* of topics, by name */
+    char **topics;          /* in the order of the numbers; owned, as each name */
     int topic_count;
     struct held_place *places;
     int place_count, place_capacity;

@@ -122,7 +122,9 @@ static json_t *sink_as_json(const struct auditing *auditing, int number)
                                auditing->sinks[sink->same_as].is_read);
 
     if (!sink->is_audited)
-        (void)json_object_set_new(object, "error", json_string("not audited"));
+        (void)json_object_set_new(
+            object, "error",
+            json_string(sink->unreadable != NULL ? sink->unreadable : "not audited"));
     else if (sink->same_as == number && !sink->is_read)
         (void)json_object_set_new(object, "error", json_string(sink->error.text));
     return object;
@@ -250,7 +252,9 @@ static void print_notes(const struct auditing *auditing)
         const struct audited_sink *sink = &auditing->sinks[i];
 
         if (!sink->is_audited)
-            (void)printf("note: sink %s was not audited\n", name_of_sink(auditing, i));
+            (void)printf("note: sink %s was not audited%s%s\n", name_of_sink(auditing, i),
+                         sink->unreadable != NULL ? ": " : "",
+                         sink->unreadable != NULL ? sink->unreadable : "");
         else if (sink->same_as != i)
             (void)printf("note: sink %s holds the same messages as sink %s\n",
                          name_of_sink(auditing, i), name_of_sink(auditing, sink->same_as));

@@ -22,6 +22,7 @@ static const char *const settings[][2] = {
     {"enable.partition.eof", "true"},        {"check.crcs", "true"},
     {"queued.max.messages.kbytes", "16384"}, {"queued.min.messages", "10000"},
     {"allow.auto.create.topics", "false"},   {"isolation.level", "read_uncommitted"},
+    {"auto.offset.reset", "earliest"}, /* of a first message that retention has just dropped */
 };
 
 struct partition {
@@ -267,7 +268,7 @@ static int read_all(struct reading *reading, struct error *error)
 }
 
 /* The first message's time, when reading began later. */
-static void find_first_time(struct reading *reading, struct partition *partition)
+static void find_first_time(struct partition *partition)
 {
     rd_kafka_message_t *first;
     rd_kafka_timestamp_type_t type;
@@ -281,7 +282,6 @@ static void find_first_time(struct reading *reading, struct partition *partition
     if (first != NULL)
         rd_kafka_message_destroy(first);
     (void)rd_kafka_consume_stop(partition->handle, partition->number);
-    (void)reading;
 }
 
 /* Retention may have gone on while the partition was read. */
@@ -299,7 +299,7 @@ static int report(struct reading *reading, struct partition *partition, bool com
         return fail(reading, topic_of(reading, partition), rd_kafka_err2str(code), error);
     place.has_dropped = low > 0;
     if (place.has_dropped && (!partition->is_first_read || low > partition->start))
-        find_first_time(reading, partition);
+        find_first_time(partition);
     place.first_ms = partition->first_ms;
     place.may_drop =
         compacted ? "it is compacted: of a key only the last message is sure to stay" : NULL;
