@@ -285,6 +285,7 @@ static int read_page(struct reading *reading, char **last, struct error *error)
     const char *params[4] = {*last, reading->request->from, reading->request->to, since};
     PGresult *page;
     char *next = NULL;
+    bool has_more;
     int status = -1;
     int row;
 
@@ -296,10 +297,13 @@ static int read_page(struct reading *reading, char **last, struct error *error)
         return -1;
     note_places(reading, page);
     row = reading->parked && PQntuples(page) == PAGE_ROWS ? PAGE_ROWS - 1 : 0;
-    if (PQntuples(page) > row && !PQgetisnull(page, row, PAGE_LAST) &&
-        (!reading->parked || row > 0))
+    has_more = PQntuples(page) > row && !PQgetisnull(page, row, PAGE_LAST) &&
+               (!reading->parked || row > 0);
+    if (has_more)
         next = strdup(PQgetvalue(page, row, PAGE_LAST));
     PQclear(page);
+    if (has_more && next == NULL)
+        return error_no_memory(error);
     if (read_part(reading, 0, reading->count, error) == 0 &&
         session_execute(session, "COMMIT", error) == 0)
         status = next != NULL;
@@ -426,11 +430,10 @@ static int read_known(struct admin *admin, const char *statement, const struct s
             status = reader->on_known(reader->closure, event_id, error);
         }
         free(last);
-        last = count > 0 && !PQgetisnull(page, count - 1, KNOWN_LAST)
-                   ? strdup(PQgetvalue(page, count - 1, KNOWN_LAST))
-                   : NULL;
+        last = count > 0 ? strdup(PQgetvalue(page, count - 1, KNOWN_LAST)) : NULL;
         PQclear(page);
-        count = last != NULL ? count : 0;
+        if (last == NULL && count > 0)
+            return error_no_memory(error);
     }
     free(last);
     return status;
@@ -440,6 +443,9 @@ int admin_read_known(struct admin *admin, const struct sent_reader *reader, int6
                      struct error *error)
 {
     *first_ms = INT64_MAX;
+    if (strcmp(admin->table.columns[COLUMN_EVENT_ID].base, "bytea") == 0)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "event ids of type bytea cannot be looked for in the table");
     return read_known(admin, statement_audit_known, reader, first_ms, error) < 0
                ? -1
                : read_known(admin, statement_audit_parked_known, reader, first_ms, error);

@@ -135,6 +135,7 @@ static const struct {
     {"payload_is_bytea", statement_payload_is_bytea, 0},
     {"replay_moments", statement_replay_moments, MARKING | MARKED},
     {"replay_ids", statement_replay_ids, MARKING | MARKED | INTEGERS},
+    {"repair_ids", statement_repair_ids, MARKING | MARKED},
     {"replay_words", statement_replay_words, MARKING | MARKED},
     {"replay_count", statement_replay_count, MARKING | MARKED},
     {"replay", statement_replay, MARKING | MARKED},

@@ -26,8 +26,7 @@ struct audit_row {
     int64_t rank;    /* grows in the order of the ids */
     int64_t sent_ms; /* since 1970 */
     int sink;
-    int topic;     /* the caller's number of the destination */
-    int partition; /* -1: not known */
+    int topic; /* the caller's number of the destination */
     bool has_content;
     struct audit_digest content; /* has_content: of what the row is at the broker */
     bool has_key;
@@ -44,7 +43,6 @@ struct audit_held {
     int64_t position; /* offset or sequence number in the partition or the stream */
     int64_t time_ms;
     bool is_replayed;
-    bool has_content;
     struct audit_digest content;
 };
 
@@ -60,8 +58,8 @@ enum audit_kind {
     AUDIT_REPLAYED,               /* a message that `replay` sent */
     AUDIT_LATE_REPLAYED,          /* late, because only `replay` has sent it */
     AUDIT_LATE_PARKED,            /* late, and it had been parked */
-    AUDIT_ELSEWHERE,              /* held by another sink than the routes choose now */
-    AUDIT_NOT_COMPARED,           /* the content of one of the two is not known */
+    AUDIT_ELSEWHERE,              /* a row that another sink holds than the routes choose now */
+    AUDIT_NOT_COMPARED,           /* the content of the row is not known */
     AUDIT_NOT_READ,               /* a row whose broker could not be read */
     AUDIT_OLD_ROW,                /* not held; the broker may have dropped it by its retention */
     AUDIT_OLD_HELD, /* without a row; the table may have dropped it by its retention */
@@ -88,8 +86,7 @@ struct audit_finding {
 struct audit_judge {
     /* What a row is that its broker does not hold: AUDIT_MISSING, or AUDIT_OLD_ROW or
      * AUDIT_NOT_READ. Called after all rows and messages were compared. */
-    enum audit_kind (*judge_row)(const void *closure, int sink, int topic, int partition,
-                                 int64_t sent_ms);
+    enum audit_kind (*judge_row)(const void *closure, int sink, int topic, int64_t sent_ms);
     void (*on_finding)(void *closure, const struct audit_finding *finding);
     void *closure;
 };

@@ -11,11 +11,6 @@ static int compare_ids(const char *a, size_t a_len, const char *b, size_t b_len)
     return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
 }
 
-static int compare_numbers(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 /* By event, and in the order of the ids. */
 static int compare_rows(const void *a, const void *b)
 {
@@ -26,7 +21,7 @@ static int compare_rows(const void *a, const void *b)
     return order != 0 ? order : compare_numbers(left->rank, right->rank);
 }
 
-/* By event; then by sink, and in the order in which the broker took them. */
+/* By event, sink and place. */
 static int compare_held(const void *a, const void *b)
 {
     const struct held_record *left = *(const struct held_record *const *)a;
@@ -35,8 +30,10 @@ static int compare_held(const void *a, const void *b)
 
     if (order == 0)
         order = compare_numbers(left->sink, right->sink);
-    if (order == 0 && (left->topic != right->topic || left->partition != right->partition))
-        order = compare_numbers(left->time_ms, right->time_ms);
+    if (order == 0)
+        order = compare_numbers(left->topic, right->topic);
+    if (order == 0)
+        order = compare_numbers(left->partition, right->partition);
     return order != 0 ? order : compare_numbers(left->position, right->position);
 }
 
@@ -75,7 +72,6 @@ static void report(const struct event *event, enum audit_kind kind, const struct
         finding.sent_ms = row->sent_ms;
         finding.sink = row->sink;
         finding.topic = row->topic;
-        finding.partition = row->partition;
     }
     if (held != NULL) {
         finding.event_id = (struct text){held->texts, held->event_id_len};
@@ -97,7 +93,7 @@ static bool is_content_of_row(const struct event *event, const struct held_recor
             (!event->rows[i]->has_content ||
              memcmp(&event->rows[i]->content, &held->content, sizeof held->content) == 0))
             return true;
-    return !held->has_content;
+    return false;
 }
 
 static int place(const struct event *event, const struct row_record *row,
@@ -142,6 +138,16 @@ static void measure_lag(struct audit *audit, const struct row_record *row,
     audit->lead_ms = -lag_ms > audit->lead_ms ? -lag_ms : audit->lead_ms;
 }
 
+/* Which of the two came first. In a partition they are sorted, and the next one is the later. */
+static const struct held_record *earlier(const struct held_record *first,
+                                         const struct held_record *next)
+{
+    bool is_same =
+        first != NULL && first->topic == next->topic && first->partition == next->partition;
+
+    return first == NULL || (!is_same && next->time_ms < first->time_ms) ? next : first;
+}
+
 /* The messages of one sink, of which `rows` are to be there, a message each. */
 static int judge_sink(const struct event *event, int sink, struct error *error)
 {
@@ -165,15 +171,14 @@ static int judge_sink(const struct event *event, int sink, struct error *error)
 
         if (held->sink != sink)
             continue;
-        compared = compared && held->has_content;
         if (altered == NULL && !is_content_of_row(event, held))
             altered = held;
         if (held->is_replayed) {
-            first_replayed = first_replayed == NULL ? held : first_replayed;
+            first_replayed = earlier(first_replayed, held);
             report(event, AUDIT_REPLAYED, row, held);
             continue;
         }
-        first = first == NULL ? held : first;
+        first = earlier(first, held);
         if (++originals > rows)
             report(event, AUDIT_AGAIN, row, held);
     }
@@ -194,14 +199,6 @@ static bool is_held(const struct event *event, int sink)
 {
     for (size_t i = 0; i < event->held_count; i++)
         if (event->held[i]->sink == sink)
-            return true;
-    return false;
-}
-
-static bool has_row(const struct event *event, int sink)
-{
-    for (size_t i = 0; i < event->row_count; i++)
-        if (event->rows[i]->sink == sink)
             return true;
     return false;
 }
@@ -251,16 +248,15 @@ static int judge_event(const struct event *event, struct error *error)
 
         for (size_t j = 0; j < i; j++)
             is_first = is_first && event->rows[j]->sink != row->sink;
-        if (!is_held(event, row->sink)) {
-            if (keep_absent(event->audit, row, error) < 0)
+        if (is_held(event, row->sink)) {
+            if (is_first && judge_sink(event, row->sink, error) < 0)
                 return -1;
-        } else if (is_first && judge_sink(event, row->sink, error) < 0) {
+        } else if (event->held_count > 0) {
+            report(event, AUDIT_ELSEWHERE, row, event->held[0]);
+        } else if (keep_absent(event->audit, row, error) < 0) {
             return -1;
         }
     }
-    for (size_t i = 0; i < event->held_count; i++)
-        if (!has_row(event, event->held[i]->sink))
-            report(event, AUDIT_ELSEWHERE, NULL, event->held[i]);
     return 0;
 }
 
@@ -345,9 +341,7 @@ static int judge_absent(struct audit *audit, const struct audit_judge *judge, st
         for (size_t i = 0; status == 0 && i < rows.count; i++) {
             const struct row_record *row = rows.list[i];
 
-            report(&event,
-                   judge->judge_row(judge->closure, row->sink, row->topic, row->partition,
-                                    row->sent_ms),
+            report(&event, judge->judge_row(judge->closure, row->sink, row->topic, row->sent_ms),
                    row, NULL);
         }
         records_free(&rows);

@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_numbers(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 /* By key and place; then as the broker has them. */
 static int compare_placed(const void *a, const void *b)
 {

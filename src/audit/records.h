@@ -15,7 +15,7 @@ struct row_record {
     uint16_t id_len;
     int64_t rank;
     int64_t sent_ms;
-    int32_t sink, topic, partition;
+    int32_t sink, topic;
     bool has_content, has_key, was_parked;
     struct audit_digest content, key;
     char texts[];
@@ -24,7 +24,7 @@ struct row_record {
 struct held_record {
     uint32_t size;
     uint16_t event_id_len;
-    bool is_replayed, has_content;
+    bool is_replayed;
     int32_t sink, topic, partition;
     int64_t position;
     int64_t time_ms;
@@ -86,6 +86,11 @@ struct records {
 int records_take(struct spill *spill, int bucket, int (*compare)(const void *, const void *),
                  struct records *records, struct error *error);
 void records_free(struct records *records);
+
+static inline int compare_numbers(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
 
 /* order.c: compares the order of each key. 0, or -1. */
 int audit_compare_order(struct audit *audit, const struct audit_judge *judge, struct error *error);

@@ -43,17 +43,23 @@ void held_identify(const struct broker *broker, struct held *held, struct text o
 {
     const struct text *own = broker->headers.own;
     struct text replayed_at = header_of(held, own[OWN_REPLAYED_AT]);
+    struct text id = header_of(held, own[OWN_ID]);
 
+    if (id.data == NULL && broker->options->cloudevents == CLOUDEVENTS_BINARY)
+        id = header_of(held, text_of("ce_id"));
+    else if (id.data == NULL && broker->options->cloudevents == CLOUDEVENTS_STRUCTURED &&
+             held->payload.data != NULL)
+        id = id_in_json(held->payload, buffer, size);
+    held->event_id = id.data != NULL && own_id.data == NULL ? id : own_id;
     held->is_replayed = replayed_at.data != NULL;
-    held->event_id = own_id.data != NULL ? own_id : header_of(held, own[OWN_ID]);
-    if (held->event_id.data == NULL && broker->options->cloudevents == CLOUDEVENTS_BINARY)
-        held->event_id = header_of(held, text_of("ce_id"));
-    else if (held->event_id.data == NULL &&
-             broker->options->cloudevents == CLOUDEVENTS_STRUCTURED && held->payload.data != NULL)
-        held->event_id = id_in_json(held->payload, buffer, size);
     /* A broker's id of such a message is "EVENT_ID/REPLAYED_AT". */
-    if (held->is_replayed && own_id.len > replayed_at.len &&
+    if (replayed_at.data != NULL && own_id.len > replayed_at.len &&
         own_id.data[own_id.len - replayed_at.len - 1] == '/' &&
         memcmp(own_id.data + own_id.len - replayed_at.len, replayed_at.data, replayed_at.len) == 0)
         held->event_id.len -= replayed_at.len + 1;
+    else if (id.data != NULL && own_id.len > id.len + 1 && own_id.data[id.len] == '/' &&
+             memcmp(own_id.data, id.data, id.len) == 0) {
+        held->event_id = id;
+        held->is_replayed = true;
+    }
 }

@@ -28,19 +28,6 @@ static const struct sink_options *options_of(const struct auditing *auditing, in
     return &auditing->config->relay.sinks[sink];
 }
 
-static const char *address_of(const struct sink_options *options)
-{
-    return strcmp(options->type, "nats") == 0    ? options->servers.items[0]
-           : strcmp(options->type, "kafka") == 0 ? options->brokers.items[0]
-                                                 : options->name;
-}
-
-static bool is_same(const struct sink_options *a, const struct sink_options *b)
-{
-    return strcmp(a->type, b->type) == 0 && strcmp(address_of(a), address_of(b)) == 0 &&
-           (strcmp(a->type, "nats") != 0 || strcmp(a->stream, b->stream) == 0);
-}
-
 /* The number of a topic, which is new if it is not known. -1: no memory, or too many. */
 static int topic_number(struct audited_sink *sink, struct text name, struct error *error)
 {
@@ -77,9 +64,6 @@ static int open_sink(struct auditing *auditing, int number, struct error *error)
     sink->broker = broker_open(options, error);
     if (sink->broker == NULL)
         return -1;
-    for (sink->same_as = 0;
-         sink->same_as < number && !is_same(options_of(auditing, sink->same_as), options);)
-        sink->same_as++;
     sink->unreadable = broker_unreadable(sink->broker);
     sink->is_audited =
         sink->unreadable == NULL && (auditing->arguments->sink == NULL ||
@@ -91,8 +75,7 @@ static int open_sink(struct auditing *auditing, int number, struct error *error)
     findings_free(&findings);
     for (int i = 0; i < options->allow.count && sink->is_audited; i++)
         if (strcmp(options->type, "kafka") == 0 && !sink_pattern(options->allow.items[i]) &&
-            topic_number(&auditing->sinks[sink->same_as], text_of(options->allow.items[i]), error) <
-                0)
+            topic_number(sink, text_of(options->allow.items[i]), error) < 0)
             return -1;
     return 0;
 }
@@ -167,6 +150,12 @@ static int hash_row(const struct auditing *auditing, const struct message *messa
                : 0;
 }
 
+/* By [outbox] park a row that was parked is an ordinary one again after it was sent. */
+static bool may_have_been_parked(const struct auditing *auditing)
+{
+    return auditing->config->relay.outbox.park != NULL;
+}
+
 static int add_row(struct auditing *auditing, const struct batch *batch,
                    const struct message *message, const struct sent_row *sent, struct error *error)
 {
@@ -174,8 +163,7 @@ static int add_row(struct auditing *auditing, const struct batch *batch,
                             .event_id = message->event_id,
                             .rank = sent->rank,
                             .sent_ms = sent->sent_ms,
-                            .partition = message->partition,
-                            .was_parked = batch->parked};
+                            .was_parked = batch->parked || may_have_been_parked(auditing)};
 
     if (message->sink < 0) {
         auditing->no_sink++;
@@ -183,7 +171,7 @@ static int add_row(struct auditing *auditing, const struct batch *batch,
     }
     if (!auditing->sinks[message->sink].is_audited)
         return 0;
-    row.sink = auditing->sinks[message->sink].same_as;
+    row.sink = message->sink;
     if (strcmp(options_of(auditing, row.sink)->type, "kafka") == 0)
         row.topic = topic_number(&auditing->sinks[row.sink], message->destination, error);
     if (row.topic < 0 || hash_row(auditing, message, &row, error) < 0)
@@ -246,8 +234,7 @@ static int take_message(void *closure, const struct held *held, struct error *er
                                 .partition = held->partition,
                                 .position = held->position,
                                 .time_ms = held->time_ms,
-                                .is_replayed = held->is_replayed,
-                                .has_content = true};
+                                .is_replayed = held->is_replayed};
 
     progress_show(&auditing->progress, ++auditing->messages, -1);
     if (held->event_id.data == NULL) {
@@ -271,6 +258,8 @@ static void take_place(void *closure, const struct held_place *place)
     if (broker_reserve(&sink->places, &sink->place_capacity, sink->place_count + 1,
                        sizeof(*sink->places)) == 0)
         sink->places[sink->place_count++] = *place;
+    else
+        sink->lacks_place = true;
 }
 
 static void take_total(void *closure, int64_t messages)
@@ -296,6 +285,8 @@ static int read_sink(struct auditing *auditing, int number, int64_t since_ms, st
     auditing->reading = number;
     sink->is_read = broker_read(broker, &request, &sink->error) == 0;
     broker_close(broker);
+    if (sink->lacks_place)
+        return error_no_memory(error);
     if (sink->is_read || sink->error.origin == ERROR_BROKER)
         return 0;
     *error = sink->error;
@@ -323,7 +314,7 @@ static int read_messages(struct auditing *auditing, struct error *error)
 
     progress_begin(&auditing->progress, "messages read:", 0);
     for (int i = 0; i < auditing->config->relay.sink_count && status == 0; i++)
-        if (auditing->sinks[i].is_audited && auditing->sinks[i].same_as == i)
+        if (auditing->sinks[i].is_audited)
             status = read_sink(auditing, i, messages_since(auditing), error);
     progress_end(&auditing->progress);
     return status;
@@ -342,22 +333,17 @@ static bool may_have_dropped(const struct auditing *auditing, const struct held_
                                   sent_ms <= place->first_ms + audit_lag_ms(auditing->audit));
 }
 
-/* Where the partition is not known, any of the topic counts. */
-static enum audit_kind judge_row(const void *closure, int number, int topic, int partition,
-                                 int64_t sent_ms)
+/* Any partition of the topic counts: their number may have been another one when it was sent. */
+static enum audit_kind judge_row(const void *closure, int number, int topic, int64_t sent_ms)
 {
     const struct auditing *auditing = closure;
     const struct audited_sink *sink = &auditing->sinks[number];
 
     if (!sink->is_read)
         return AUDIT_NOT_READ;
-    for (int i = 0; i < sink->place_count; i++) {
-        const struct held_place *place = &sink->places[i];
-
-        if (place->topic == topic && (partition < 0 || place->partition == partition) &&
-            may_have_dropped(auditing, place, sent_ms))
+    for (int i = 0; i < sink->place_count; i++)
+        if (sink->places[i].topic == topic && may_have_dropped(auditing, &sink->places[i], sent_ms))
             return AUDIT_OLD_ROW;
-    }
     return AUDIT_MISSING;
 }
 
@@ -466,28 +452,31 @@ static bool is_confirmed(const struct auditing *auditing)
     return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-static int replay_step(struct auditing *auditing, int64_t from, int count, bool is_last,
-                       struct error *error)
+/* Returns how many were copied, or -1. */
+static int64_t replay_step(struct auditing *auditing, int64_t from, int count, struct error *error)
 {
     const char *ids[REPAIR_STEP];
-    const struct replay_request request = {.ids = ids, .id_count = count};
+    const struct replay_request request = {.ids = ids, .id_count = count, .is_repair = true};
     int64_t rate = auditing->arguments->rate > 0 ? auditing->arguments->rate : REPLAY_RATE;
     struct replay *replay;
-    int status = -1;
+    int64_t copied = -1;
 
     for (int i = 0; i < count; i++)
         ids[i] = auditing->missing[from + i].id;
     replay = admin_replay_open(auditing->admin, &request, error);
-    if (replay != NULL && cli_copy_rows(replay, count, rate, error) >= 0)
-        status = is_last ? admin_replay_finish(replay, error) : 0;
+    if (replay != NULL)
+        copied = cli_copy_rows(replay, count, rate, error);
+    if (copied > 0 && admin_replay_finish(replay, error) < 0)
+        copied = -1;
     admin_replay_close(replay);
-    return status;
+    return copied;
 }
 
 /* In the order of the ids, so that the events of a key keep their order. */
 static int repair(struct auditing *auditing, struct error *error)
 {
     int64_t count = auditing->missing_count;
+    int64_t copied = 0;
 
     if (count > auditing->missing_kept) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_SELF,
@@ -504,12 +493,17 @@ static int repair(struct auditing *auditing, struct error *error)
     qsort(auditing->missing, (size_t)count, sizeof(*auditing->missing), compare_missing);
     for (int64_t at = 0; at < count; at += REPAIR_STEP) {
         int64_t left = count - at;
-        int step = left < REPAIR_STEP ? (int)left : REPAIR_STEP;
+        int64_t step =
+            replay_step(auditing, at, left < REPAIR_STEP ? (int)left : REPAIR_STEP, error);
 
-        if (replay_step(auditing, at, step, left == step, error) < 0)
+        if (step < 0)
             return -1;
+        copied += step;
     }
-    (void)fprintf(stderr, "sent again: %" PRId64 "; relays publish them now\n", count);
+    (void)fprintf(stderr,
+                  "sent again: %" PRId64 "; relays publish them now. %" PRId64
+                  " were purged or wait to be sent again already\n",
+                  copied, count - copied);
     return 0;
 }
 
@@ -553,8 +547,7 @@ static enum exit_status status_of(const struct auditing *auditing)
         if (audit_count(auditing->audit, (enum audit_kind)kind) > 0)
             return EXIT_RUNTIME;
     for (int i = 0; i < auditing->config->relay.sink_count; i++)
-        if (auditing->sinks[i].is_audited && auditing->sinks[i].same_as == i &&
-            !auditing->sinks[i].is_read)
+        if (auditing->sinks[i].is_audited && !auditing->sinks[i].is_read)
             return cli_fail(&auditing->sinks[i].error);
     return auditing->tells_sent ? EXIT_DONE : cli_fail(&auditing->why_not);
 }

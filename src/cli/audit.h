@@ -19,13 +19,13 @@
 struct audited_sink {
     bool is_audited;
     const char *unreadable; /* why it cannot be, static text; NULL: it can */
-    int same_as;            /* the first sink that holds the same messages, maybe itself */
     struct broker *broker;  /* says how rows would be sent */
     json_t *numbers;        /* of topics, by name */
     char **topics;          /* in the order of the numbers; owned, as each name */
     int topic_count;
     struct held_place *places;
     int place_count, place_capacity;
+    bool lacks_place; /* there was no memory for one */
     bool is_read;
     struct error error; /* !is_read: why */
 };

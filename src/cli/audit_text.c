@@ -23,7 +23,7 @@ static const struct {
     [AUDIT_REPLAYED] = {"replayed", "sent again by replay"},
     [AUDIT_LATE_REPLAYED] = {"late_replayed", "late in their key, because replay sent them"},
     [AUDIT_LATE_PARKED] = {"late_parked", "late in their key, after they were parked"},
-    [AUDIT_ELSEWHERE] = {"elsewhere", "at a sink that the routes do not choose now"},
+    [AUDIT_ELSEWHERE] = {"elsewhere", "found at another sink than the routes choose now"},
     [AUDIT_NOT_COMPARED] = {"not_compared", "found, but their content could not be compared"},
     [AUDIT_NOT_READ] = {"not_read", "sent to a broker that could not be read"},
     [AUDIT_OLD_ROW] = {"too_old_rows",
@@ -118,14 +118,14 @@ static void show_json(const struct auditing *auditing, const struct audit_findin
 static json_t *sink_as_json(const struct auditing *auditing, int number)
 {
     const struct audited_sink *sink = &auditing->sinks[number];
-    json_t *object = json_pack("{s:s, s:b}", "name", name_of_sink(auditing, number), "read",
-                               auditing->sinks[sink->same_as].is_read);
+    json_t *object =
+        json_pack("{s:s, s:b}", "name", name_of_sink(auditing, number), "read", sink->is_read);
 
     if (!sink->is_audited)
         (void)json_object_set_new(
             object, "error",
             json_string(sink->unreadable != NULL ? sink->unreadable : "not audited"));
-    else if (sink->same_as == number && !sink->is_read)
+    else if (!sink->is_read)
         (void)json_object_set_new(object, "error", json_string(sink->error.text));
     return object;
 }
@@ -255,9 +255,6 @@ static void print_notes(const struct auditing *auditing)
             (void)printf("note: sink %s was not audited%s%s\n", name_of_sink(auditing, i),
                          sink->unreadable != NULL ? ": " : "",
                          sink->unreadable != NULL ? sink->unreadable : "");
-        else if (sink->same_as != i)
-            (void)printf("note: sink %s holds the same messages as sink %s\n",
-                         name_of_sink(auditing, i), name_of_sink(auditing, sink->same_as));
         else if (!sink->is_read)
             (void)printf("note: sink %s could not be read to the end: %s\n",
                          name_of_sink(auditing, i),

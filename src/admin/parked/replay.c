@@ -102,8 +102,10 @@ static int find_ids(struct replay *replay, struct error *error)
     if (words == NULL)
         return error_no_memory(error);
     result = parked_query(replay->admin,
-                          words_are_ids(replay) ? statement_replay_ids : statement_replay_words, 1,
-                          params, error);
+                          replay->request->is_repair ? statement_repair_ids
+                          : words_are_ids(replay)    ? statement_replay_ids
+                                                     : statement_replay_words,
+                          1, params, error);
     free(words);
     if (result == NULL)
         return -1;

@@ -16,12 +16,13 @@
 #define HEADERS_MAX 256
 #define WATERMARK_MS 5000
 #define STEP_MS 500
+#define OPEN_MAX 64
 
 /* What is configured for reading; the buffers hold a few seconds of messages. */
 static const char *const settings[][2] = {
-    {"enable.partition.eof", "true"},        {"check.crcs", "true"},
-    {"queued.max.messages.kbytes", "16384"}, {"queued.min.messages", "10000"},
-    {"allow.auto.create.topics", "false"},   {"isolation.level", "read_uncommitted"},
+    {"enable.partition.eof", "true"},       {"check.crcs", "true"},
+    {"queued.max.messages.kbytes", "1024"}, {"queued.min.messages", "1000"},
+    {"allow.auto.create.topics", "false"},  {"isolation.level", "read_uncommitted"},
     {"auto.offset.reset", "earliest"}, /* of a first message that retention has just dropped */
 };
 
@@ -32,7 +33,6 @@ struct partition {
     int64_t start, end; /* offsets; the end is exclusive */
     int64_t first_ms;   /* INT64_MAX: not known, or none */
     bool is_first_read; /* start is the partition's first offset */
-    bool is_started;
     bool is_done;
 };
 
@@ -43,7 +43,10 @@ struct reading {
     struct partition *partitions;
     int count, capacity;
     rd_kafka_queue_t *queue;
-    int left; /* partitions that are not done */
+    int started;             /* partitions that were started */
+    int open;                /* those that are being read */
+    struct partition *found; /* of the last message */
+    int64_t heard_at_ms;
 };
 
 static int fail(const struct reading *reading, const char *topic, const char *why,
@@ -150,26 +153,26 @@ static void move_starts(struct reading *reading)
 
 static void finish(struct reading *reading, struct partition *partition)
 {
-    reading->left -= !partition->is_done;
     partition->is_done = true;
+    reading->open--;
+    (void)rd_kafka_consume_stop(partition->handle, partition->number);
 }
 
-static int start(struct reading *reading, struct error *error)
+/* Each has a buffer of its own, so only some are read at a time. */
+static int start_more(struct reading *reading, struct error *error)
 {
-    reading->left = reading->count;
-    for (int i = 0; i < reading->count; i++) {
-        struct partition *partition = &reading->partitions[i];
+    while (reading->started < reading->count && reading->open < OPEN_MAX) {
+        struct partition *partition = &reading->partitions[reading->started++];
 
         reading->request->on_total(reading->request->closure, partition->end - partition->start);
-        if (partition->start >= partition->end) {
-            finish(reading, partition);
+        partition->is_done = partition->start >= partition->end;
+        if (partition->is_done)
             continue;
-        }
         if (rd_kafka_consume_start_queue(partition->handle, partition->number, partition->start,
                                          reading->queue) != 0)
             return fail(reading, topic_of(reading, partition),
                         rd_kafka_err2str(rd_kafka_last_error()), error);
-        partition->is_started = true;
+        reading->open++;
     }
     return 0;
 }
@@ -190,12 +193,19 @@ static int read_headers(const rd_kafka_message_t *message, struct header headers
     return count < HEADERS_MAX ? count : -1;
 }
 
+static bool is_of(const struct partition *partition, const rd_kafka_message_t *message)
+{
+    return partition->handle == message->rkt && partition->number == message->partition;
+}
+
+/* Mostly the partition of the message before. */
 static struct partition *find(struct reading *reading, const rd_kafka_message_t *message)
 {
-    for (int i = 0; i < reading->count; i++)
-        if (reading->partitions[i].handle == message->rkt &&
-            reading->partitions[i].number == message->partition)
-            return &reading->partitions[i];
+    if (reading->found != NULL && is_of(reading->found, message))
+        return reading->found;
+    for (int i = 0; i < reading->started; i++)
+        if (is_of(&reading->partitions[i], message))
+            return reading->found = &reading->partitions[i];
     return NULL;
 }
 
@@ -216,10 +226,10 @@ static int take_message(struct reading *reading, struct partition *partition,
                         .header_count = read_headers(message, headers)};
 
     if (held.header_count < 0)
-        return fail(reading, topic_of(reading, partition), "a message has too many headers", error);
-    if (partition->first_ms == INT64_MAX)
-        partition->first_ms = held.time_ms;
+        held.header_count = 0; /* a relay sends fewer */
     held_identify(&reading->kafka->base, &held, (struct text){NULL, 0}, buffer, sizeof buffer);
+    if (partition->first_ms == INT64_MAX && held.event_id.data != NULL)
+        partition->first_ms = held.time_ms;
     return reading->request->on_message(reading->request->closure, &held, error);
 }
 
@@ -229,6 +239,7 @@ static int take(struct reading *reading, const rd_kafka_message_t *message, stru
 
     if (partition == NULL || partition->is_done)
         return 0;
+    reading->heard_at_ms = clock_now_ms();
     if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
         if (message->offset >= partition->end)
             finish(reading, partition);
@@ -246,23 +257,23 @@ static int take(struct reading *reading, const rd_kafka_message_t *message, stru
 static int read_all(struct reading *reading, struct error *error)
 {
     rd_kafka_message_t *messages[BATCH];
-    int64_t heard_at_ms = clock_now_ms();
-    int status = 0;
+    int status = start_more(reading, error);
 
-    while (status == 0 && reading->left > 0) {
+    reading->heard_at_ms = clock_now_ms();
+    while (status == 0 && reading->open > 0) {
         ssize_t count = rd_kafka_consume_batch_queue(reading->queue, STEP_MS, messages, BATCH);
 
         (void)rd_kafka_poll(reading->kafka->client, 0);
-        if (count > 0)
-            heard_at_ms = clock_now_ms();
-        else if (clock_left_ms(heard_at_ms + READ_SILENCE_MS) == 0)
-            return kafka_fail(reading->kafka, error, ERROR_TRANSIENT,
-                              "reading: the brokers have fallen silent");
         for (ssize_t i = 0; i < count; i++) {
             if (status == 0)
                 status = take(reading, messages[i], error);
             rd_kafka_message_destroy(messages[i]);
         }
+        if (status == 0)
+            status = start_more(reading, error);
+        if (status == 0 && clock_left_ms(reading->heard_at_ms + READ_SILENCE_MS) == 0)
+            status = kafka_fail(reading->kafka, error, ERROR_TRANSIENT,
+                                "reading: the brokers have fallen silent");
     }
     return status;
 }
@@ -309,13 +320,9 @@ static int report(struct reading *reading, struct partition *partition, bool com
 
 static void stop(struct reading *reading)
 {
-    for (int i = 0; i < reading->count; i++) {
-        struct partition *partition = &reading->partitions[i];
-
-        if (partition->is_started)
-            (void)rd_kafka_consume_stop(partition->handle, partition->number);
-        partition->is_started = false;
-    }
+    for (int i = 0; i < reading->started; i++)
+        if (!reading->partitions[i].is_done)
+            finish(reading, &reading->partitions[i]);
 }
 
 static int report_all(struct reading *reading, struct error *error)
@@ -341,8 +348,6 @@ static int read_topics(struct reading *reading, struct error *error)
         status = add_topic(reading, i, error);
     if (status == 0 && reading->request->since_ms > 0 && reading->count > 0)
         move_starts(reading);
-    if (status == 0)
-        status = start(reading, error);
     if (status == 0)
         status = read_all(reading, error);
     stop(reading);

@@ -37,6 +37,7 @@ struct reading {
     char consumer[32 + NATS_TOKEN_BYTES];
     uint64_t end;    /* the last sequence number of the stream when reading began */
     int asked;       /* messages of the current request that have not come; 0: there is none */
+    uint64_t last;   /* the last sequence number that was read */
     uint64_t number; /* of the last message that was delivered; they are consecutive */
     int64_t heard_at_ms;
     bool done;
@@ -118,7 +119,8 @@ static int take_message(struct reading *reading, natsMsg *message, struct error 
     char buffer[1024];
     struct delivery delivery;
     struct held held = {.headers = headers};
-    int status = 0;
+    bool is_foreign; /* a relay sends fewer headers */
+    int status;
 
     if (!read_delivery(natsMsg_GetReply(message), &delivery))
         return fail(reading, error, "a message without a sequence number");
@@ -129,22 +131,42 @@ static int take_message(struct reading *reading, natsMsg *message, struct error 
         return 0;
     }
     held.header_count = take_headers(message, headers, &names);
-    if (held.header_count < 0) {
-        free((void *)names);
-        return fail(reading, error, "a message has too many headers");
-    }
+    is_foreign = held.header_count < 0;
+    held.header_count = is_foreign ? 0 : held.header_count;
     held.position = (int64_t)delivery.sequence;
     held.time_ms = delivery.time_ns / NS_PER_MS;
     held.destination = text_of(natsMsg_GetSubject(message));
     if (natsMsg_GetDataLength(message) > 0)
         held.payload =
             (struct text){natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message)};
-    (void)natsMsgHeader_Get(message, "Nats-Msg-Id", &id);
+    if (!is_foreign)
+        (void)natsMsgHeader_Get(message, "Nats-Msg-Id", &id);
     held_identify(&reading->nats->base, &held, id != NULL ? text_of(id) : (struct text){NULL, 0},
                   buffer, sizeof buffer);
     status = reading->request->on_message(reading->request->closure, &held, error);
     free((void *)names);
-    reading->done = delivery.sequence >= reading->end || delivery.left == 0;
+    reading->last = delivery.sequence;
+    reading->done = delivery.sequence >= reading->end;
+    return status;
+}
+
+/* Nothing more came in time. The consumer may be at a replica that lags; the leader knows. */
+static int find_end(struct reading *reading, struct error *error)
+{
+    char what[NATS_TEXT_BYTES];
+    char request[96];
+    json_t *reply = NULL;
+    int64_t next;
+    int status;
+
+    (void)snprintf(what, sizeof what, "STREAM.MSG.GET.%s", reading->nats->base.options->stream);
+    (void)snprintf(request, sizeof request, "{\"seq\":%" PRIu64 ",\"next_by_subj\":\">\"}",
+                   reading->last + 1);
+    reading->nats->ready_deadline_ms = clock_now_ms() + ASK_MS;
+    status = nats_call_api(reading->nats, what, request, &reply, error);
+    next = json_integer_value(json_object_get(json_object_get(reply, "message"), "seq"));
+    reading->done = status == 0 && (next == 0 || (uint64_t)next > reading->end);
+    json_decref(reply);
     return status;
 }
 
@@ -160,8 +182,15 @@ static int take(struct reading *reading, natsMsg *message, struct error *error)
         reading->asked--;
         return take_message(reading, message, error);
     }
-    if (natsMsgHeader_Get(message, "Status", &status) == NATS_OK)
+    if (natsMsgHeader_Get(message, "Status", &status) != NATS_OK)
+        return 0;
+    if (strcmp(status, "408") == 0 || strcmp(status, "404") == 0) {
         reading->asked = 0;
+        return find_end(reading, error);
+    }
+    if (reading->asked == PULL_MESSAGES)
+        return fail(reading, error, "the server delivers nothing");
+    reading->asked = 0;
     return 0;
 }
 
@@ -214,7 +243,6 @@ static int make_consumer(struct reading *reading, struct error *error)
         status = fail(reading, error, why != NULL ? why : "no consumer can be made");
     } else {
         reading->request->on_total(reading->request->closure, json_integer_value(left));
-        reading->done = json_integer_value(left) == 0;
     }
     json_decref(reply);
     return status;
@@ -310,6 +338,10 @@ static const char *may_drop(const json_t *info)
 {
     if (strcmp(nats_setting_text(info, "retention"), "limits") != 0)
         return "its retention is not \"limits\": consumed messages are dropped";
+    if (json_is_true(nats_setting(info, "allow_rollup_hdrs")))
+        return "it has allow_rollup_hdrs: a message may replace others";
+    if (json_is_true(nats_setting(info, "allow_msg_ttl")))
+        return "it has allow_msg_ttl: a message may have a time to live of its own";
     if (json_integer_value(nats_setting(info, "max_msgs_per_subject")) > 0)
         return "it has max_msgs_per_subject: older messages of a subject are dropped";
     return NULL;

@@ -29,10 +29,9 @@ static struct seen seen[FINDINGS_MAX];
 static int seen_count;
 static enum audit_kind verdict; /* of rows that are not held */
 
-static enum audit_kind judge_row(const void *closure, int sink, int topic, int partition,
-                                 int64_t sent_ms)
+static enum audit_kind judge_row(const void *closure, int sink, int topic, int64_t sent_ms)
 {
-    (void)closure, (void)sink, (void)topic, (void)partition, (void)sent_ms;
+    (void)closure, (void)sink, (void)topic, (void)sent_ms;
     return verdict;
 }
 
@@ -95,7 +94,6 @@ static struct audit_held held_of(const char *id, int64_t position)
     return (struct audit_held){.event_id = text_of(id),
                                .position = position,
                                .time_ms = ANY_TIME,
-                               .has_content = true,
                                .content = digest_of("x")};
 }
 
@@ -186,10 +184,9 @@ TEST(what_the_caller_says_of_a_row_that_is_not_held_counts)
 }
 
 /* The judge must see the lag of all rows, also of those in later buckets. */
-static enum audit_kind judge_by_lag(const void *closure, int sink, int topic, int partition,
-                                    int64_t sent_ms)
+static enum audit_kind judge_by_lag(const void *closure, int sink, int topic, int64_t sent_ms)
 {
-    (void)closure, (void)sink, (void)topic, (void)partition, (void)sent_ms;
+    (void)closure, (void)sink, (void)topic, (void)sent_ms;
     return audit_lag_ms(audit) == 500 ? AUDIT_OLD_ROW : AUDIT_MISSING;
 }
 
