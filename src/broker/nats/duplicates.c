@@ -33,31 +33,6 @@
 
 enum stored { STORED_SAME, STORED_ANOTHER, STORED_UNREADABLE, STORED_NOT_YET, STORED_SILENCE };
 
-/* Decodes base64 up to the first other character. Returns allocated, NUL-terminated memory; NULL
- * when out of memory. */
-static char *decode(const char *text, size_t *len)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t text_len = strlen(text);
-    char *bytes = malloc(text_len / 4 * 3 + 4);
-    unsigned bits = 0;
-
-    *len = 0;
-    if (bytes == NULL)
-        return NULL;
-    for (size_t i = 0; i < text_len; i++) {
-        const char *digit = strchr(digits, text[i]);
-
-        if (digit == NULL)
-            break;
-        bits = bits << 6 | (unsigned)(digit - digits);
-        if (i % 4 > 0)
-            bytes[(*len)++] = (char)(bits >> (6 - 2 * (i % 4)) & 0xFF);
-    }
-    bytes[*len] = '\0';
-    return bytes;
-}
-
 static const char *string_of(const json_t *object, const char *name)
 {
     const char *value = json_string_value(json_object_get(object, name));
@@ -140,8 +115,8 @@ static enum stored compare(const json_t *stored, natsMsg *ours)
 {
     size_t payload_len;
     size_t headers_len;
-    char *payload = decode(string_of(stored, "data"), &payload_len);
-    char *headers = decode(string_of(stored, "hdrs"), &headers_len);
+    char *payload = nats_decode(string_of(stored, "data"), &payload_len);
+    char *headers = nats_decode(string_of(stored, "hdrs"), &headers_len);
     int count = count_headers(ours);
     enum stored found = STORED_ANOTHER;
 

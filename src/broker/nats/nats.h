@@ -268,6 +268,23 @@ void nats_note_leader(struct nats *nats, const json_t *info);
 /* Whether this is the answer to such a question; then it is taken. */
 bool nats_take_question(struct nats *nats, natsMsg *answer, uint64_t number, const char *token);
 
+/* stored.c: a stored message that was fetched by its number */
+/* Decodes base64 up to the first other character. Returns allocated, NUL-terminated memory; NULL
+ * when out of memory. */
+char *nats_decode(const char *text, size_t *len);
+
+#define NATS_STORED_HEADERS_MAX 256
+struct nats_stored {
+    char *subject, *payload, *block; /* owned; the headers point into the block */
+    size_t payload_len;
+    struct header headers[NATS_STORED_HEADERS_MAX]; /* without the blanks around their values */
+    int header_count;
+};
+
+/* `message`: the object of the server's reply. 0, or -1: no memory, or too many headers. */
+int nats_stored_open(struct nats_stored *stored, const json_t *message);
+void nats_stored_close(struct nats_stored *stored);
+
 /* duplicates.c: gives each duplicate its verdict. Returns how many stay pending. */
 int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms);
 

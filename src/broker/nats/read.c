@@ -23,13 +23,21 @@
 #define PULL_BYTES (8 * 1024 * 1024)
 #define ACK_TOKENS 9
 #define ACK_TOKENS_DOMAIN 11
-#define HEADERS_MAX 256
+#define HEADERS_MAX NATS_STORED_HEADERS_MAX
 #define NS_PER_MS 1000000
 #define NS_PER_S 1000000000
 #define EXPIRES_S 5   /* of a request for messages */
 #define INACTIVE_S 60 /* after which the server deletes the consumer by itself */
 #define ASK_MS 5000
 #define STEP_MS 1000
+
+/* What the reply subject of a delivered message says. */
+struct delivery {
+    uint64_t sequence;
+    uint64_t number;
+    int64_t time_ns;
+    uint64_t left;
+};
 
 struct reading {
     struct nats *nats;
@@ -40,15 +48,9 @@ struct reading {
     uint64_t last;   /* the last sequence number that was read */
     uint64_t number; /* of the last message that was delivered; they are consecutive */
     int64_t heard_at_ms;
+    struct delivery doubtful[PULL_MESSAGES]; /* of the current request; they are fetched again */
+    int doubtful_count;
     bool done;
-};
-
-/* What the reply subject of a delivered message says. */
-struct delivery {
-    uint64_t sequence;
-    uint64_t number;
-    int64_t time_ns;
-    uint64_t left;
 };
 
 static int fail(const struct reading *reading, struct error *error, const char *why)
@@ -86,15 +88,25 @@ static bool read_delivery(const char *reply, struct delivery *delivery)
     return true;
 }
 
-/* Returns how many headers there are; -1: too many, or no memory. free() *names and each of
- * *values. */
-static int take_headers(natsMsg *message, struct header headers[HEADERS_MAX], const char ***names)
+/* The library's parser takes the line behind an empty value for the value: "NAME: VALUE". */
+static bool is_doubtful(const char *value)
+{
+    const char *colon = value + strcspn(value, ": \t");
+
+    return colon > value && *colon == ':' && (colon[1] == ' ' || colon[1] == '\0');
+}
+
+/* Returns how many headers there are; -1: too many, or no memory. free() *names. *doubtful: they
+ * may be others. */
+static int take_headers(natsMsg *message, struct header headers[HEADERS_MAX], const char ***names,
+                        bool *doubtful)
 {
     int name_count = 0;
     int count = 0;
+    natsStatus status = natsMsgHeader_Keys(message, names, &name_count);
 
-    *names = NULL;
-    if (natsMsgHeader_Keys(message, names, &name_count) != NATS_OK)
+    *doubtful = status != NATS_OK && status != NATS_NOT_FOUND;
+    if (status != NATS_OK)
         return 0;
     for (int i = 0; i < name_count; i++) {
         const char **values = NULL;
@@ -102,8 +114,10 @@ static int take_headers(natsMsg *message, struct header headers[HEADERS_MAX], co
 
         if (natsMsgHeader_Values(message, (*names)[i], &values, &value_count) != NATS_OK)
             return -1;
-        for (int j = 0; j < value_count && count < HEADERS_MAX; j++)
+        for (int j = 0; j < value_count && count < HEADERS_MAX; j++) {
+            *doubtful = *doubtful || is_doubtful(values[j]);
             headers[count++] = (struct header){text_of((*names)[i]), text_of(values[j])};
+        }
         free((void *)values);
         if (count == HEADERS_MAX)
             return -1;
@@ -111,16 +125,29 @@ static int take_headers(natsMsg *message, struct header headers[HEADERS_MAX], co
     return count;
 }
 
+static int hand_over(struct reading *reading, const struct delivery *delivery, struct held *held,
+                     struct error *error)
+{
+    struct text id = {NULL, 0};
+    char buffer[1024];
+
+    held->position = (int64_t)delivery->sequence;
+    held->time_ms = delivery->time_ns / NS_PER_MS;
+    for (int i = 0; i < held->header_count; i++)
+        if (text_equal(held->headers[i].name, text_of("Nats-Msg-Id")))
+            id = held->headers[i].value;
+    held_identify(&reading->nats->base, held, id, buffer, sizeof buffer);
+    return reading->request->on_message(reading->request->closure, held, error);
+}
+
 static int take_message(struct reading *reading, natsMsg *message, struct error *error)
 {
     struct header headers[HEADERS_MAX];
-    const char **names;
-    const char *id = NULL;
-    char buffer[1024];
+    const char **names = NULL;
+    bool doubtful;
     struct delivery delivery;
-    struct held held = {.headers = headers};
-    bool is_foreign; /* a relay sends fewer headers */
-    int status;
+    struct held held = {.headers = headers, .destination = text_of(natsMsg_GetSubject(message))};
+    int status = 0;
 
     if (!read_delivery(natsMsg_GetReply(message), &delivery))
         return fail(reading, error, "a message without a sequence number");
@@ -130,20 +157,16 @@ static int take_message(struct reading *reading, natsMsg *message, struct error 
         reading->done = true;
         return 0;
     }
-    held.header_count = take_headers(message, headers, &names);
-    is_foreign = held.header_count < 0;
-    held.header_count = is_foreign ? 0 : held.header_count;
-    held.position = (int64_t)delivery.sequence;
-    held.time_ms = delivery.time_ns / NS_PER_MS;
-    held.destination = text_of(natsMsg_GetSubject(message));
+    held.header_count = take_headers(message, headers, &names, &doubtful);
     if (natsMsg_GetDataLength(message) > 0)
         held.payload =
             (struct text){natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message)};
-    if (!is_foreign)
-        (void)natsMsgHeader_Get(message, "Nats-Msg-Id", &id);
-    held_identify(&reading->nats->base, &held, id != NULL ? text_of(id) : (struct text){NULL, 0},
-                  buffer, sizeof buffer);
-    status = reading->request->on_message(reading->request->closure, &held, error);
+    if (held.header_count < 0)
+        held.header_count = 0; /* a relay sends fewer, and an id */
+    if (doubtful)
+        reading->doubtful[reading->doubtful_count++] = delivery;
+    else
+        status = hand_over(reading, &delivery, &held, error);
     free((void *)names);
     reading->last = delivery.sequence;
     reading->done = delivery.sequence >= reading->end;
@@ -243,6 +266,7 @@ static int make_consumer(struct reading *reading, struct error *error)
         status = fail(reading, error, why != NULL ? why : "no consumer can be made");
     } else {
         reading->request->on_total(reading->request->closure, json_integer_value(left));
+        reading->done = since_ms > 0 && json_integer_value(left) == 0;
     }
     json_decref(reply);
     return status;
@@ -274,6 +298,55 @@ static int pull(struct reading *reading, struct error *error)
     return 0;
 }
 
+/* One that is gone meanwhile is as one that the server dropped before. */
+static int take_stored(struct reading *reading, const struct delivery *delivery,
+                       const json_t *message, struct error *error)
+{
+    struct nats_stored stored;
+    struct held held = {.headers = stored.headers};
+    int status;
+
+    if (nats_stored_open(&stored, message) < 0)
+        return fail(reading, error, "a message has too many headers");
+    held.header_count = stored.header_count;
+    held.destination = text_of(stored.subject);
+    if (stored.payload_len > 0)
+        held.payload = (struct text){stored.payload, stored.payload_len};
+    status = hand_over(reading, delivery, &held, error);
+    nats_stored_close(&stored);
+    return status;
+}
+
+/* No message is on its way meanwhile: asking would drop it. */
+static int fetch_doubtful(struct reading *reading, struct error *error)
+{
+    struct nats *nats = reading->nats;
+    char what[NATS_TEXT_BYTES];
+    char request[48];
+    int status = 0;
+
+    (void)snprintf(what, sizeof what, "STREAM.MSG.GET.%s", nats->base.options->stream);
+    for (int i = 0; i < reading->doubtful_count && status == 0; i++) {
+        const struct delivery *delivery = &reading->doubtful[i];
+        const json_t *message;
+        json_t *reply = NULL;
+
+        (void)snprintf(request, sizeof request, "{\"seq\":%" PRIu64 "}", delivery->sequence);
+        nats->ready_deadline_ms = clock_now_ms() + ASK_MS;
+        if (nats_call_api(nats, what, request, &reply, error) < 0) {
+            (void)fail(reading, error, "a message with an empty header cannot be fetched");
+            return error_hint(error, "the user needs permission to publish to $JS.API.%s", what);
+        }
+        message = json_object_get(reply, "message");
+        if (message != NULL)
+            status = take_stored(reading, delivery, message, error);
+        json_decref(reply);
+    }
+    reading->doubtful_count = 0;
+    reading->heard_at_ms = clock_now_ms();
+    return status;
+}
+
 /* Why nothing has come for a while. */
 static int check_silence(const struct reading *reading, struct error *error)
 {
@@ -302,10 +375,12 @@ static int read_all(struct reading *reading, struct error *error)
         message = nats_next(nats, clock_now_ms() + STEP_MS);
         if (message != NULL)
             status = take(reading, message, error);
-        if (status == 0 && !reading->done)
-            status = check_silence(reading, error);
         if (message != NULL)
             nats_discard(nats, message);
+        if (status == 0 && (reading->asked == 0 || reading->done))
+            status = fetch_doubtful(reading, error);
+        if (status == 0 && !reading->done)
+            status = check_silence(reading, error);
     }
     return status;
 }
