@@ -1,0 +1,892 @@
+/* audit on JetStream: nothing is found where nothing is wrong, and each planted fault is found with
+ * its id. */
+#include "integration/auditing.h"
+#include "integration/harness_services.h"
+#include "integration/nats_reader.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WRITERS 3
+
+/* What the sink and the tables behind it begin with. */
+static void write_audited(struct fixture *fixture, const char *outbox, const char *sink,
+                          const char *rest)
+{
+    write_relay_toml(fixture,
+                     "[outbox]\n%s\n[relay]\npoll_interval = \"20ms\"\n[retry]\nbackoff = "
+                     "\"10ms\"\nbackoff_max = \"50ms\"\nmax_attempts = 2\n[sink.bus]\ntype = "
+                     "\"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\ncreate = true\nallow = "
+                     "[\"%s.>\"]\n%s\n[[route]]\nmatch = \">\"\ntopic = \"%s.{topic}\"\n%s",
+                     outbox, server_url(), fixture->name, fixture->name, sink, fixture->name, rest);
+}
+
+/* A repeat is stored after a tenth of a second. */
+static void make_stream(struct fixture *fixture, jsStreamConfig *config)
+{
+    static char subject[sizeof prefix + 2];
+    const char *subjects[] = {subject};
+
+    (void)snprintf(stream, sizeof stream, "%.31s", fixture->name);
+    (void)snprintf(prefix, sizeof prefix, "%.31s", fixture->name);
+    (void)snprintf(subject, sizeof subject, "%s.>", prefix);
+    config->Name = stream;
+    config->Subjects = subjects;
+    config->SubjectsLen = 1;
+    config->Duplicates = 100 * 1000000LL;
+    assert_int_equal(js_AddStream(NULL, context, config, NULL, NULL), NATS_OK);
+}
+
+static void configure_nats(struct fixture *fixture)
+{
+    jsStreamConfig config;
+
+    (void)jsStreamConfig_Init(&config);
+    make_stream(fixture, &config);
+    write_audited(fixture, "", "", "");
+}
+
+static int set_up_nats(void **state)
+{
+    connect_reader();
+    return fixture_open(state, configure_nats);
+}
+
+static int tear_down_nats(void **state)
+{
+    forget_findings();
+    services_restore();
+    (void)js_DeleteStream(context, stream, NULL, NULL);
+    disconnect_reader();
+    return fixture_close(state);
+}
+
+FIXTURE(set_up_nats, tear_down_nats)
+
+static int close_library(void **state)
+{
+    (void)state;
+    return nats_CloseAndWait(READER_WAIT_MS) == NATS_OK ? 0 : -1;
+}
+
+ONCE(NULL, close_library)
+
+/* ---- what is done behind the relay's back ---- */
+
+static void stream_again(struct fixture *fixture, jsStreamConfig *config)
+{
+    delete_stream(stream);
+    make_stream(fixture, config);
+}
+
+/* Rows of one key, which are sent. */
+static void send(struct fixture *fixture, int count)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, type, payload, headers) SELECT 'a', 'k', 'T', to_jsonb(i),"
+        " '{\"h\": \"1\"}' FROM generate_series(1, %d) i",
+        count);
+    drain(fixture);
+}
+
+static void publish_copy(natsMsg *message)
+{
+    int64_t deadline_ms = clock_now_ms() + READER_WAIT_MS;
+    bool stored_it = false;
+
+    while (!stored_it) {
+        jsPubAck *ack = NULL;
+
+        assert_int_equal(js_PublishMsg(&ack, context, message, NULL, NULL), NATS_OK);
+        stored_it = !ack->Duplicate;
+        jsPubAck_Destroy(ack);
+        assert_true(stored_it || clock_left_ms(deadline_ms) > 0);
+    }
+}
+
+/* Once more at the end, as it is. */
+static void repeat(uint64_t sequence)
+{
+    natsMsg *found = read_back(sequence);
+
+    publish_copy(found);
+    natsMsg_Destroy(found);
+}
+
+static void remove_message(uint64_t sequence)
+{
+    assert_int_equal(js_DeleteMsg(context, stream, sequence, NULL, NULL), NATS_OK);
+}
+
+static void publish_unknown(const char *event_id)
+{
+    natsMsg *message = NULL;
+    char subject[sizeof prefix + 8];
+
+    (void)snprintf(subject, sizeof subject, "%s.a", prefix);
+    assert_int_equal(natsMsg_Create(&message, subject, NULL, "{}", 2), NATS_OK);
+    if (event_id != NULL)
+        assert_int_equal(natsMsgHeader_Set(message, "Nats-Msg-Id", event_id), NATS_OK);
+    publish_copy(message);
+    natsMsg_Destroy(message);
+}
+
+static void assert_no_consumer(void)
+{
+    jsStreamInfo *info = NULL;
+
+    assert_int_equal(js_GetStreamInfo(&info, context, stream, NULL, NULL), NATS_OK);
+    assert_int_equal(info->State.Consumers, 0);
+    jsStreamInfo_Destroy(info);
+}
+
+/* ---- nothing is wrong ---- */
+
+#define MIXED                                                                                      \
+    "INSERT INTO outbox (topic, key, type, payload, headers) SELECT (ARRAY['a', 'b.c', 'd'])[i %%" \
+    " 3 + 1], CASE WHEN i %% 5 > 0 THEN 'k\xC3\xB6' || i %% 40 END, CASE WHEN i %% 4 > 0 THEN 'T'" \
+    " || i %% 3 END, CASE WHEN i %% 7 > 0 THEN jsonb_build_object('n', i, 't', repeat('x', i %%"   \
+    " 300), 'u', '\xE2\x82\xAC') END, CASE i %% 6 WHEN 0 THEN NULL WHEN 1 THEN '{}' WHEN 2 THEN"   \
+    " '{\"h\": \"1\", \"H2\": \"\xC3\xA4\xE2\x82\xAC\"}' WHEN 3 THEN '{\"empty\": \"\", \"n\":"    \
+    " null, \"two\": \"\"}' WHEN 4 THEN jsonb_build_object('b', 'x  y', 'a', i::text, 'Ab', '1',"  \
+    " 'aB', '2') ELSE '{\"h\": \"a: b\", \"i\": \"a:\"}' END::jsonb FROM generate_series(1, %d) i"
+
+static void send_mixed(struct fixture *fixture, int count)
+{
+    sql(fixture->conn, MIXED, count);
+    drain(fixture);
+    assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+}
+
+static void assert_mixed_is_clean(struct fixture *fixture, int count)
+{
+    send_mixed(fixture, count);
+    audit_all(fixture, 0);
+    assert_clean(fixture, count);
+    assert_counted(fixture, "messages", count);
+    assert_no_consumer();
+}
+
+TEST(an_empty_table_and_an_empty_stream_agree)
+{
+    struct fixture *fixture = *state;
+
+    audit_all(fixture, 0);
+    assert_clean(fixture, 0);
+}
+
+TEST(one_event_is_found)
+{
+    assert_mixed_is_clean(*state, 1);
+}
+
+TEST(a_thousand_events_of_all_kinds_are_found_and_equal)
+{
+    assert_mixed_is_clean(*state, 1000);
+}
+
+TEST(events_that_templates_and_several_routes_have_changed_are_found_and_equal)
+{
+    struct fixture *fixture = *state;
+    char routes[512];
+
+    (void)snprintf(routes, sizeof routes, "[[route]]\nmatch = \"never\"\ntopic = \"x\"\n");
+    write_relay_toml(fixture,
+                     "[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\nallow ="
+                     " [\"%s.>\"]\n[[route]]\nmatch = \"b.*\"\ntopic = \"%s.other.{topic}\"\n"
+                     "key = \"{topic}-{key}\"\n[[route]]\nmatch = \">\"\ntopic = \"%s.{topic}\"\n",
+                     server_url(), stream, prefix, prefix, prefix);
+    assert_mixed_is_clean(fixture, 300);
+}
+
+TEST(headers_with_other_names_or_none_make_no_difference)
+{
+    struct fixture *fixture = *state;
+
+    write_audited(fixture, "",
+                  "[sink.bus.headers]\nid = \"\"\ntype = \"x-type\"\ncreated_at = \"\"\nkey = "
+                  "\"x-key\"",
+                  "");
+    assert_mixed_is_clean(fixture, 300);
+}
+
+TEST(cloudevents_in_both_modes_are_found_and_equal)
+{
+    static const char *const modes[] = {"cloudevents = \"binary\"", "cloudevents = \"structured\""};
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 2; i++) {
+        write_audited(fixture, "", modes[i], "[cloudevents]\nsource = \"/shop\"\ntype = \"any\"\n");
+        sql(fixture->conn, "TRUNCATE outbox");
+        sql(fixture->conn,
+            "INSERT INTO outbox (topic, key, type, payload, headers) SELECT 'a', 'k' || i %% 9,"
+            " CASE WHEN i %% 2 = 0 THEN 'T' END, CASE WHEN i %% 7 > 0 THEN jsonb_build_object('n',"
+            " i, 't', '\xE2\x82\xAC') END, CASE WHEN i %% 3 = 0 THEN '{\"h\": \"\xC3\xA4\"}'::jsonb"
+            " END FROM generate_series(1, 200) i");
+        drain(fixture);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+        audit_all(fixture, 0);
+        assert_clean(fixture, 200);
+        assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
+    }
+}
+
+/* A table as an application has it. */
+static void use_table_with(struct fixture *fixture, const char *payload_type, const char *outbox)
+{
+    sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox,"
+                       " outbox_parked, outbox_slice, outbox_control");
+    sql(fixture->conn,
+        "CREATE TABLE outbox (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind text NOT"
+        " NULL, body %s, status text NOT NULL DEFAULT 'NEW', sent_on timestamptz)",
+        payload_type);
+    write_audited(fixture, outbox, "", "");
+    if (run_command(fixture, "init") == 5) {
+        execute_printed(fixture);
+        expect(fixture, run_command(fixture, "init"), 0);
+    }
+}
+
+#define OWN_TABLE                                                                                  \
+    "adopt = true\nwhere = \"status = 'NEW'\"\nmark = \"status = 'SENT', sent_on = now()\"\n"      \
+    "[outbox.columns]\nid = \"seq\"\nevent_id = \"(kind || '-' || seq)\"\ntopic = \"kind\"\nkey"   \
+    " = \"(kind || seq % 3)\"\ntype = \"\"\npayload = \"body\"\nheaders = \"\"\ncreated_at ="      \
+    " \"\"\n"
+#define OWN_HEADERS "[outbox.headers]\n\"x-seq\" = \"(seq::text)\"\n\"x-none\" = \"(NULL::text)\"\n"
+
+TEST(a_table_with_expressions_and_payloads_of_text_or_bytes_is_found_and_equal)
+{
+    static const char *const types[] = {"text", "bytea", "json"};
+    static const char *const values[] = {"'text \xE2\x82\xAC ' || i", "'\\x00ff0a'::bytea",
+                                         "('{\"a\":   ' || i || '}')::json"};
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 3; i++) {
+        use_table_with(fixture, types[i], OWN_TABLE "sent_at = \"sent_on\"\n" OWN_HEADERS);
+        sql(fixture->conn, "INSERT INTO outbox (kind) VALUES ('first')");
+        drain(fixture);
+        sql(fixture->conn,
+            "INSERT INTO outbox (kind, body) SELECT 'a', CASE WHEN i %% 5 > 0 THEN %s END FROM"
+            " generate_series(1, 50) i",
+            values[i]);
+        drain(fixture);
+        audit_all(fixture, 0);
+        assert_clean(fixture, 51);
+        sql(fixture->conn, "UPDATE outbox SET kind = 'b' WHERE seq = 7");
+        audit_all(fixture, 1);
+        assert_findings(fixture, (struct expected){.missing = 1, .unknown = 1});
+        (void)finding_of(fixture, "missing", "7");
+        (void)finding_of(fixture, "unknown", "a-7");
+        assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
+    }
+}
+
+TEST(a_mark_that_does_not_say_when_is_named)
+{
+    struct fixture *fixture = *state;
+
+    use_table_with(fixture, "text", OWN_TABLE "sent_at = \"\"\n");
+    sql(fixture->conn, "INSERT INTO outbox (kind) VALUES ('a')");
+    drain(fixture);
+    repeat(1);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.again = 1});
+    assert_counted(fixture, "untold", 1);
+    assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
+    audit_all(fixture, 2);
+    assert_says(fixture->process.err, "[outbox] mark does not say when a row was sent");
+}
+
+/* ---- planted faults ---- */
+
+TEST(a_row_that_was_marked_but_never_sent_is_missing)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 20);
+    sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) VALUES ('a', now())");
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.missing = 1});
+    assert_string_equal(
+        json_string_value(json_object_get(finding_of(fixture, "missing", "21"), "stream")), stream);
+}
+
+TEST(a_message_deleted_from_the_middle_of_the_stream_is_missing)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 20);
+    remove_message(7);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.missing = 1});
+    (void)finding_of(fixture, "missing", "7");
+    expect(fixture, run(fixture, "audit", "-c", fixture->config), 1);
+    assert_says(fixture->process.out, "           1  missing at the broker\n              row 7,");
+}
+
+TEST(a_message_deleted_at_the_end_of_the_stream_is_missing)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 20);
+    remove_message(20);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.missing = 1});
+    (void)finding_of(fixture, "missing", "20");
+}
+
+TEST(an_event_without_a_row_is_unknown_and_a_message_without_an_id_is_of_others)
+{
+    struct fixture *fixture = *state;
+    const char *deleted;
+
+    send(fixture, 20);
+    publish_unknown("no-such-event");
+    publish_unknown(NULL);
+    deleted = sql_text(fixture->conn, "DELETE FROM outbox WHERE id = 20 RETURNING event_id");
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('unsent')");
+    audit_all(fixture, 1);
+    assert_counted(fixture, "unknown", counted("too_old_messages") == 1 ? 1 : 2);
+    (void)finding_of(fixture, "unknown", "no-such-event");
+    if (counted("unknown") == 2)
+        (void)finding_of(fixture, "unknown", deleted);
+    assert_counted(fixture, "without_id", 1);
+}
+
+TEST(the_message_of_a_row_that_was_deleted_is_unknown)
+{
+    struct fixture *fixture = *state;
+    char deleted[64];
+
+    send(fixture, 1);
+    send(fixture, 20);
+    (void)snprintf(deleted, sizeof deleted, "%s",
+                   sql_text(fixture->conn, "DELETE FROM outbox WHERE id = 9 RETURNING event_id"));
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.unknown = 1});
+    assert_int_equal(
+        json_integer_value(json_object_get(finding_of(fixture, "unknown", deleted), "sequence")),
+        9);
+}
+
+TEST(messages_older_than_the_rows_that_are_left_are_too_old_to_tell)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 5);
+    sql(fixture->conn, "DELETE FROM outbox");
+    audit_all(fixture, 0);
+    assert_counted(fixture, "too_old_messages", 5);
+    send(fixture, 5);
+    audit_all(fixture, 0);
+    assert_counted(fixture, "too_old_messages", 5);
+    assert_counted(fixture, "found", 5);
+}
+
+/* A row that cannot be deleted is older than those that the janitor has deleted. */
+TEST(messages_older_than_the_retention_are_too_old_to_tell)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 5);
+    remove_message(1);
+    sql(fixture->conn, "UPDATE outbox SET sent_at = now() - interval '8 days' WHERE id = 1;"
+                       " DELETE FROM outbox WHERE id = 3");
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.unknown = 1});
+    write_audited(fixture, "retention = \"1s\"", "", "");
+    sql(fixture->conn, "SELECT pg_sleep_until(max(sent_at) + interval '1100 ms') FROM outbox");
+    audit_all(fixture, 0);
+    assert_counted(fixture, "too_old_messages", 1);
+}
+
+TEST(a_row_whose_payload_headers_key_or_topic_was_changed_is_altered)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 20);
+    sql(fixture->conn, "UPDATE outbox SET payload = '{\"a\": 1}' WHERE id = 2;"
+                       " UPDATE outbox SET headers = '{\"h\": \"2\"}' WHERE id = 4;"
+                       " UPDATE outbox SET headers = headers || '{\"i\": \"\"}' WHERE id = 5;"
+                       " UPDATE outbox SET key = 'k2' WHERE id = 6;"
+                       " UPDATE outbox SET topic = 'other' WHERE id = 8;"
+                       " UPDATE outbox SET type = 'T2' WHERE id = 10");
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.altered = 6});
+    (void)finding_of(fixture, "altered", "2");
+    (void)finding_of(fixture, "altered", "4");
+    (void)finding_of(fixture, "altered", "5");
+    (void)finding_of(fixture, "altered", "6");
+    (void)finding_of(fixture, "altered", "8");
+    (void)finding_of(fixture, "altered", "10");
+}
+
+TEST(a_message_that_is_there_twice_is_again)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 20);
+    repeat(3);
+    repeat(3);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.again = 2});
+    assert_int_equal(
+        json_integer_value(json_object_get(finding_of(fixture, "again", "3"), "sequence")), 21);
+}
+
+TEST(a_message_that_was_moved_behind_later_ones_of_its_key_is_late)
+{
+    struct fixture *fixture = *state;
+    const json_t *finding;
+
+    send(fixture, 20);
+    repeat(5);
+    remove_message(5);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.late = 1});
+    finding = finding_of(fixture, "late", "5");
+    assert_int_equal(json_integer_value(json_object_get(finding, "sequence")), 21);
+    assert_int_equal(json_integer_value(json_object_get(finding, "after")), 20);
+    write_audited(fixture, "order = \"none\"", "", "");
+    audit_all(fixture, 0);
+    assert_clean(fixture, 20);
+}
+
+TEST(all_kinds_of_faults_at_once_are_told_apart)
+{
+    struct fixture *fixture = *state;
+
+    send_mixed(fixture, 200);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 'a', 'k', '1' FROM"
+                       " generate_series(1, 20)");
+    drain(fixture);
+    repeat(210);
+    remove_message(210);
+    repeat(215);
+    remove_message(40);
+    publish_unknown("u");
+    sql(fixture->conn, "UPDATE outbox SET payload = '2' WHERE id = 203");
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){
+                                 .missing = 1, .unknown = 1, .late = 1, .again = 1, .altered = 1});
+    (void)finding_of(fixture, "unknown", "u");
+    (void)finding_of(fixture, "altered", "203");
+    assert_counted(fixture, "found", 219);
+    assert_counted(fixture, "messages", 221);
+}
+
+/* ---- what is asked for ---- */
+
+TEST(only_the_rows_that_are_asked_for_are_judged)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 20);
+    remove_message(3);
+    remove_message(10);
+    audit_of(fixture, 1, "--from", "4", "--to", "12");
+    assert_findings(fixture, (struct expected){.missing = 1});
+    (void)finding_of(fixture, "missing", "10");
+    assert_counted(fixture, "rows", 9);
+    assert_counted(fixture, "other_rows", 10);
+    audit_of(fixture, 0, "--from", "11");
+    assert_findings(fixture, (struct expected){0});
+    assert_counted(fixture, "rows", 10);
+    audit_of(fixture, 1, "--to", "3");
+    (void)finding_of(fixture, "missing", "3");
+    audit_of(fixture, 0, "--from", "100");
+    assert_counted(fixture, "rows", 0);
+    sql(fixture->conn, "UPDATE outbox SET sent_at = now() - interval '30 minutes' WHERE id <= 5");
+    audit_of(fixture, 1, "--since", "10m");
+    assert_findings(fixture, (struct expected){.missing = 1});
+    assert_counted(fixture, "rows", 15);
+    assert_no_consumer();
+}
+
+TEST(messages_that_were_stored_long_before_since_are_not_read)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 20);
+    audit_of(fixture, 0, "--since", "2026-01-31 22:15");
+    assert_counted(fixture, "messages", 20);
+    sql(fixture->conn, "UPDATE outbox SET sent_at = now() + interval '3 hours'");
+    audit_of(fixture, 1, "--from", "1");
+    assert_findings(fixture, (struct expected){.missing = 20});
+    assert_counted(fixture, "messages", 0);
+}
+
+TEST(one_sink_alone_is_audited_and_the_others_are_named)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 5);
+    remove_message(2);
+    write_relay_toml(fixture,
+                     "[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\n[sink.same]"
+                     "\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\n[sink.away]\ntype ="
+                     " \"nats\"\nservers = [\"nats://127.0.0.1:%d\"]\nstream = \"%s\"\n" STDOUT_SINK
+                     "\n[[route]]\nmatch = \"a\"\nsink = \"bus\"\ntopic = \"%s.{topic}\"\n[[route]]"
+                     "\nmatch = \"o\"\nsink = \"out\"\n[[route]]\nmatch = \"w\"\nsink = \"away\"\n",
+                     server_url(), stream, server_url(), stream, harness_free_port(), stream,
+                     prefix);
+    sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) VALUES ('o', now()), ('w', now()),"
+                       " ('w', now()), ('none', now())");
+    audit_of(fixture, 1, "--sink", "bus");
+    assert_findings(fixture, (struct expected){.missing = 1});
+    assert_counted(fixture, "rows", 5);
+    assert_counted(fixture, "without_route", 1);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.missing = 1});
+    assert_counted(fixture, "not_read", 2);
+    assert_counted(fixture, "messages", 4);
+    expect(fixture, run(fixture, "audit", "-c", fixture->config), 1);
+    assert_says(fixture->process.out, "sink same holds the same messages as sink bus");
+    assert_says(fixture->process.out, "sink out was not audited");
+    assert_says(fixture->process.out, "sink away could not be read to the end");
+    audit_of(fixture, 4, "--sink", "away");
+    assert_counted(fixture, "not_read", 2);
+    expect(fixture, run(fixture, "audit", "--sink", "out", "-c", fixture->config), 2);
+    expect(fixture, run(fixture, "audit", "--sink", "x", "-c", fixture->config), 2);
+}
+
+/* ---- what cannot be told ---- */
+
+TEST(rows_that_were_sent_before_a_purge_are_too_old_to_tell)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 20);
+    assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
+    audit_all(fixture, 0);
+    assert_findings(fixture, (struct expected){0});
+    assert_counted(fixture, "too_old_rows", 20);
+    send(fixture, 20);
+    send(fixture, 20);
+    remove_message(50);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.missing = 1});
+    (void)finding_of(fixture, "missing", "50");
+    assert_counted(fixture, "too_old_rows", 20);
+}
+
+/* Its rows were marked after the first message that is left was stored. */
+TEST(a_batch_of_which_max_msgs_has_dropped_the_first_is_too_old_to_tell)
+{
+    struct fixture *fixture = *state;
+    jsStreamConfig config;
+
+    (void)jsStreamConfig_Init(&config);
+    config.MaxMsgs = 100;
+    stream_again(fixture, &config);
+    send(fixture, 400);
+    audit_all(fixture, 0);
+    assert_findings(fixture, (struct expected){0});
+    assert_counted(fixture, "too_old_rows", 300);
+    assert_counted(fixture, "found", 100);
+}
+
+TEST(a_stream_that_drops_messages_of_a_subject_misses_none)
+{
+    struct fixture *fixture = *state;
+    jsStreamConfig config;
+
+    (void)jsStreamConfig_Init(&config);
+    config.MaxMsgsPerSubject = 1;
+    stream_again(fixture, &config);
+    send(fixture, 20);
+    audit_all(fixture, 0);
+    assert_counted(fixture, "too_old_rows", 19);
+    expect(fixture, run(fixture, "audit", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "max_msgs_per_subject");
+}
+
+/* What an audit reads is there for the stream's own consumers all the same. */
+TEST(an_interest_stream_keeps_what_its_consumers_have_not_read)
+{
+    struct fixture *fixture = *state;
+    jsStreamConfig config;
+    jsConsumerConfig consumer;
+    jsConsumerInfo *info = NULL;
+
+    (void)jsStreamConfig_Init(&config);
+    config.Retention = js_InterestPolicy;
+    stream_again(fixture, &config);
+    (void)jsConsumerConfig_Init(&consumer);
+    consumer.Durable = "worker";
+    consumer.AckPolicy = js_AckExplicit;
+    assert_int_equal(js_AddConsumer(&info, context, stream, &consumer, NULL, NULL), NATS_OK);
+    jsConsumerInfo_Destroy(info);
+    send(fixture, 20);
+    remove_message(7);
+    for (int i = 0; i < 2; i++) {
+        audit_all(fixture, 0);
+        assert_counted(fixture, "found", 19);
+        assert_counted(fixture, "too_old_rows", 1);
+        assert_int_equal(stored(stream), 19);
+    }
+}
+
+TEST(a_work_queue_cannot_be_read_and_loses_nothing)
+{
+    struct fixture *fixture = *state;
+    jsStreamConfig config;
+
+    (void)jsStreamConfig_Init(&config);
+    config.Retention = js_WorkQueuePolicy;
+    stream_again(fixture, &config);
+    send(fixture, 20);
+    audit_all(fixture, 4);
+    assert_findings(fixture, (struct expected){0});
+    assert_counted(fixture, "not_read", 20);
+    assert_int_equal(stored(stream), 20);
+    assert_no_consumer();
+}
+
+TEST(a_stream_that_is_not_there_cannot_be_read)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 3);
+    delete_stream(stream);
+    audit_all(fixture, 4);
+    assert_counted(fixture, "not_read", 3);
+    assert_says(fixture->process.err, "the stream does not exist");
+}
+
+TEST(rows_of_a_server_that_is_away_are_counted_as_not_read)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 3);
+    services("stop", "nats");
+    audit_all(fixture, 4);
+    assert_findings(fixture, (struct expected){0});
+    assert_counted(fixture, "not_read", 3);
+    services("start", "nats");
+    disconnect_reader();
+    connect_reader();
+    audit_all(fixture, 0);
+    assert_clean(fixture, 3);
+}
+
+/* ---- rights ---- */
+
+TEST(a_role_that_may_only_select_audits)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 3);
+    remove_message(2);
+    sql(fixture->conn,
+        "SET client_min_messages = warning; DROP ROLE IF EXISTS auditor;"
+        " CREATE ROLE auditor LOGIN; REVOKE ALL ON outbox, outbox_parked FROM PUBLIC");
+    log_in_as(fixture, "auditor");
+    write_audited(fixture, "", "", "");
+    expect(fixture, run(fixture, "audit", "-c", fixture->config), 3);
+    assert_says(fixture->process.err, "permission denied for table outbox");
+    sql(fixture->conn, "GRANT SELECT ON outbox, outbox_parked TO auditor");
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.missing = 1});
+    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 3);
+    sql(fixture->conn, "DROP OWNED BY auditor; DROP ROLE auditor");
+}
+
+TEST(with_deleted_rows_repeats_are_found_and_the_rest_is_named)
+{
+    struct fixture *fixture = *state;
+
+    write_audited(fixture, "on_sent = \"delete\"", "", "");
+    send(fixture, 10);
+    audit_all(fixture, 2);
+    assert_findings(fixture, (struct expected){0});
+    assert_counted(fixture, "untold", 10);
+    assert_says(fixture->process.err, "on_sent = \"delete\"");
+    repeat(4);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.again = 1});
+    assert_counted(fixture, "untold", 10);
+}
+
+/* ---- parked rows, and what was sent again ---- */
+
+/* The rows of its key wait behind it; those without a key do not. */
+TEST(a_row_that_was_dead_and_then_sent_is_found)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, headers) VALUES ('a', 'k', NULL), ('a',"
+                       " 'k', '{\"bad name\": \"1\"}'), ('a', 'k', NULL), ('a', NULL, NULL)");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    audit_all(fixture, 0);
+    assert_clean(fixture, 2);
+    sql(fixture->conn, "UPDATE outbox_parked SET headers = '{}' WHERE state = 'dead'");
+    expect(fixture, run(fixture, "dead", "retry", "2", "-c", fixture->config), 0);
+    drain(fixture);
+    audit_all(fixture, 0);
+    assert_clean(fixture, 4);
+    assert_counted(fixture, "messages", 4);
+}
+
+TEST(a_row_that_was_parked_while_later_ones_of_its_key_left_is_no_finding)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 3);
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state, due) VALUES"
+                       " (0, gen_random_uuid(), 'a', 'k', 'retry', now())");
+    drain(fixture);
+    audit_all(fixture, 0);
+    assert_clean(fixture, 4);
+    assert_counted(fixture, "late_parked", 1);
+}
+
+TEST(replayed_rows_are_no_findings_within_the_window_and_after_it)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 10);
+    for (int i = 1; i <= 2; i++) {
+        expect(fixture, run(fixture, "replay", "3", "4", "-c", fixture->config), 0);
+        drain(fixture);
+        audit_all(fixture, 0);
+        assert_clean(fixture, 10);
+        assert_counted(fixture, "replayed", 2 * i);
+        assert_counted(fixture, "late_replayed", 0);
+    }
+    repeat(3);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.again = 1});
+}
+
+TEST(replayed_rows_are_recognised_without_a_header_for_the_id)
+{
+    static const char *const sinks[] = {"[sink.bus.headers]\nid = \"\"", "cloudevents = \"binary\"",
+                                        "cloudevents = \"structured\""};
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 3; i++) {
+        write_audited(fixture, "", sinks[i], i > 0 ? "[cloudevents]\nsource = \"/shop\"\n" : "");
+        sql(fixture->conn, "TRUNCATE outbox RESTART IDENTITY; TRUNCATE outbox_parked");
+        send(fixture, 5);
+        expect(fixture, run(fixture, "replay", "2", "3", "-c", fixture->config), 0);
+        drain(fixture);
+        audit_all(fixture, 0);
+        assert_clean(fixture, 5);
+        assert_counted(fixture, "replayed", 2);
+        assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
+    }
+}
+
+/* ---- repair ---- */
+
+static void assert_repaired_in_order(struct fixture *fixture, int first, int count)
+{
+    for (int i = 0; i < count; i++) {
+        natsMsg *found = read_back((uint64_t)(first + i));
+        const char *id = NULL;
+        const char *replayed = NULL;
+
+        assert_int_equal(natsMsgHeader_Get(found, "id", &id), NATS_OK);
+        assert_int_equal(natsMsgHeader_Get(found, "replayed_at", &replayed), NATS_OK);
+        assert_int_equal(
+            sql_number(fixture->conn, "SELECT id FROM outbox WHERE event_id = '%s'", id),
+            5 + 10 * i);
+        natsMsg_Destroy(found);
+    }
+}
+
+TEST(repair_sends_exactly_what_is_missing_in_the_order_of_the_ids)
+{
+    struct fixture *fixture = *state;
+
+    send(fixture, 100);
+    for (int i = 0; i < 9; i++)
+        remove_message((uint64_t)(5 + 10 * i));
+    expect(fixture, run(fixture, "audit", "--repair", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "--yes");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 1);
+    assert_says(fixture->process.out, "           9  missing at the broker");
+    assert_says(fixture->process.err, "sent again: 9");
+    drain(fixture);
+    assert_int_equal(stored(stream), 100);
+    assert_repaired_in_order(fixture, 101, 9);
+    audit_all(fixture, 0);
+    assert_clean(fixture, 100);
+    assert_counted(fixture, "late_replayed", 9);
+    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 0);
+    assert_says(fixture->process.err, "nothing to repair");
+    drain(fixture);
+    assert_int_equal(stored(stream), 100);
+    assert_no_consumer();
+}
+
+/* ---- beside relays ---- */
+
+/* No two of them write the same key, so each key's ids are drawn in the order of the commits. */
+#define WRITE                                                                                                             \
+    "DO $$ BEGIN FOR i IN 1..1500 LOOP INSERT INTO outbox (topic, key, payload) SELECT 'a',"                              \
+    " pg_backend_pid() || '-' || (random() * 20)::int, to_jsonb(i) FROM generate_series(1, 1 + i % 3); COMMIT; END LOOP;" \
+    " END $$"
+
+static void start_writers(struct fixture *fixture, PGconn *writers[WRITERS])
+{
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = harness_connect(fixture->url);
+        assert_int_equal(PQsendQuery(writers[i], WRITE), 1);
+    }
+}
+
+static bool is_writing(PGconn *writers[WRITERS])
+{
+    bool busy = false;
+
+    for (int i = 0; i < WRITERS; i++) {
+        assert_int_equal(PQconsumeInput(writers[i]), 1);
+        busy = busy || PQisBusy(writers[i]) == 1;
+    }
+    return busy;
+}
+
+static void end_writers(PGconn *writers[WRITERS])
+{
+    for (int i = 0; i < WRITERS; i++) {
+        PGresult *result = PQgetResult(writers[i]);
+
+        assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
+        PQclear(result);
+        PQfinish(writers[i]);
+    }
+}
+
+TEST(an_audit_beside_relays_and_writers_finds_nothing)
+{
+    struct fixture *fixture = *state;
+    PGconn *writers[WRITERS];
+    struct process relays[2];
+    int audits = 0;
+
+    for (int i = 0; i < 2; i++)
+        process_start(&relays[i], NULL, "run", "-c", fixture->config, NULL);
+    start_writers(fixture, writers);
+    do {
+        audit_all(fixture, 0);
+        assert_findings(fixture, (struct expected){0});
+        assert_counted(fixture, "found", counted("rows"));
+        assert_counted(fixture, "messages", counted("rows") + counted("other_rows"));
+        audits++;
+    } while (is_writing(writers));
+    end_writers(writers);
+    wait_for_number(fixture->conn, 0, UNSENT);
+    for (int i = 0; i < 2; i++) {
+        process_stop(&relays[i], SIGTERM);
+        process_free(&relays[i]);
+    }
+    audit_all(fixture, 0);
+    assert_clean(fixture, (int)sql_number(fixture->conn, "SELECT count(*) FROM outbox"));
+    print_message("%d audits beside the relays\n", audits);
+    assert_no_consumer();
+}
