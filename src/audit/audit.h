@@ -111,6 +111,9 @@ int audit_add_held(struct audit *audit, const struct audit_held *held, struct er
  * late. Events that have no row are kept; audit_unknown() says how many. 0, or -1. */
 int audit_compare(struct audit *audit, const struct audit_judge *judge, struct error *error);
 int64_t audit_unknown(const struct audit *audit);
+/* Whether one of them is older than all messages that have a row: the table may have dropped its
+ * row, and those of others. */
+bool audit_unknown_is_oldest(const struct audit *audit);
 
 /* Afterwards, of those: adds an event that the table knows, whatever its state, */
 int audit_add_known(struct audit *audit, struct text event_id, struct error *error);

@@ -136,6 +136,8 @@ static void measure_lag(struct audit *audit, const struct row_record *row,
         return;
     audit->lag_ms = lag_ms > audit->lag_ms ? lag_ms : audit->lag_ms;
     audit->lead_ms = -lag_ms > audit->lead_ms ? -lag_ms : audit->lead_ms;
+    if (held->time_ms < audit->first_found_ms)
+        audit->first_found_ms = held->time_ms;
 }
 
 /* Which of the two came first. In a partition they are sorted, and the next one is the later. */
@@ -213,6 +215,8 @@ static int keep_unknown(const struct event *event, struct error *error)
         const struct held_record *held = event->held[i];
         bool is_last = i + 1 == event->held_count || event->held[i + 1]->sink != held->sink;
 
+        if (held->time_ms < audit->first_unknown_ms)
+            audit->first_unknown_ms = held->time_ms;
         if (held->is_replayed)
             report(event, AUDIT_REPLAYED, NULL, held);
         else if (first != NULL && !first->is_replayed)

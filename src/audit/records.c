@@ -16,6 +16,8 @@ struct audit *audit_open(struct error *error)
         free(audit);
         return NULL;
     }
+    audit->first_found_ms = INT64_MAX;
+    audit->first_unknown_ms = INT64_MAX;
     if ((audit->rows = spill_open(error)) != NULL && (audit->held = spill_open(error)) != NULL &&
         (audit->placed = spill_open(error)) != NULL && (audit->unknown = spill_open(error)) != NULL)
         return audit;
@@ -292,6 +294,11 @@ void audit_leave_unknown(struct audit *audit)
 {
     audit->counts[AUDIT_UNTOLD] += audit->unknown_count;
     audit->unknown_count = 0;
+}
+
+bool audit_unknown_is_oldest(const struct audit *audit)
+{
+    return audit->first_unknown_ms < audit->first_found_ms;
 }
 
 int64_t audit_lag_ms(const struct audit *audit)

@@ -64,7 +64,8 @@ struct audit {
     int64_t unknown_count;
     int64_t counts[AUDIT_KINDS];
     int64_t lag_ms, lead_ms;
-    const struct header **sorted; /* for audit_hash_content() */
+    int64_t first_found_ms, first_unknown_ms; /* INT64_MAX: there is none */
+    const struct header **sorted;             /* for audit_hash_content() */
     int sorted_capacity;
     char *scratch; /* the record that is being made */
     size_t scratch_size;

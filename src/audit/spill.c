@@ -29,7 +29,7 @@ static int fail(const char *what, struct error *error)
 {
     (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "%s a temporary file in %s: %s", what,
                     folder(), strerror(errno));
-    return error_hint(error, "TMPDIR names the folder; an audit takes about 200 bytes an event");
+    return error_hint(error, "TMPDIR names the folder; an audit takes about 300 bytes an event");
 }
 
 /* O_TMPFILE is not supported by every file system. */
