@@ -30,6 +30,15 @@ static struct text id_in_json(struct text payload, char *buffer, size_t size)
     return text;
 }
 
+/* In either mode: the sink may have had the other one before. */
+static struct text id_of_event(const struct held *held, char *buffer, size_t size)
+{
+    struct text id = header_of(held, text_of("ce_id"));
+
+    return id.data == NULL && held->payload.data != NULL ? id_in_json(held->payload, buffer, size)
+                                                         : id;
+}
+
 /* On NATS it is in Nats-Msg-Id, too. */
 bool held_has_id(const struct broker *broker)
 {
@@ -45,11 +54,8 @@ void held_identify(const struct broker *broker, struct held *held, struct text o
     struct text replayed_at = header_of(held, own[OWN_REPLAYED_AT]);
     struct text id = header_of(held, own[OWN_ID]);
 
-    if (id.data == NULL && broker->options->cloudevents == CLOUDEVENTS_BINARY)
-        id = header_of(held, text_of("ce_id"));
-    else if (id.data == NULL && broker->options->cloudevents == CLOUDEVENTS_STRUCTURED &&
-             held->payload.data != NULL)
-        id = id_in_json(held->payload, buffer, size);
+    if (id.data == NULL && broker->options->cloudevents != CLOUDEVENTS_OFF)
+        id = id_of_event(held, buffer, size);
     held->event_id = id.data != NULL && own_id.data == NULL ? id : own_id;
     held->is_replayed = replayed_at.data != NULL;
     /* A broker's id of such a message is "EVENT_ID/REPLAYED_AT". */
