@@ -81,7 +81,7 @@ static void stream_again(struct fixture *fixture, jsStreamConfig *config)
 }
 
 /* Rows of one key, which are sent. */
-static void send(struct fixture *fixture, int count)
+static void send_rows(struct fixture *fixture, int count)
 {
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, type, payload, headers) SELECT 'a', 'k', 'T', to_jsonb(i),"
@@ -305,7 +305,7 @@ TEST(a_row_that_was_marked_but_never_sent_is_missing)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 20);
+    send_rows(fixture, 20);
     sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) VALUES ('a', now())");
     audit_all(fixture, 1);
     assert_findings(fixture, (struct expected){.missing = 1});
@@ -317,7 +317,7 @@ TEST(a_message_deleted_from_the_middle_of_the_stream_is_missing)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 20);
+    send_rows(fixture, 20);
     remove_message(7);
     audit_all(fixture, 1);
     assert_findings(fixture, (struct expected){.missing = 1});
@@ -330,7 +330,7 @@ TEST(a_message_deleted_at_the_end_of_the_stream_is_missing)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 20);
+    send_rows(fixture, 20);
     remove_message(20);
     audit_all(fixture, 1);
     assert_findings(fixture, (struct expected){.missing = 1});
@@ -342,7 +342,7 @@ TEST(an_event_without_a_row_is_unknown_and_a_message_without_an_id_is_of_others)
     struct fixture *fixture = *state;
     const char *deleted;
 
-    send(fixture, 20);
+    send_rows(fixture, 20);
     publish_unknown("no-such-event");
     publish_unknown(NULL);
     deleted = sql_text(fixture->conn, "DELETE FROM outbox WHERE id = 20 RETURNING event_id");
@@ -360,8 +360,8 @@ TEST(the_message_of_a_row_that_was_deleted_is_unknown)
     struct fixture *fixture = *state;
     char deleted[64];
 
-    send(fixture, 1);
-    send(fixture, 20);
+    send_rows(fixture, 1);
+    send_rows(fixture, 20);
     (void)snprintf(deleted, sizeof deleted, "%s",
                    sql_text(fixture->conn, "DELETE FROM outbox WHERE id = 9 RETURNING event_id"));
     audit_all(fixture, 1);
@@ -375,11 +375,11 @@ TEST(messages_older_than_the_rows_that_are_left_are_too_old_to_tell)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 5);
+    send_rows(fixture, 5);
     sql(fixture->conn, "DELETE FROM outbox");
     audit_all(fixture, 0);
     assert_counted(fixture, "too_old_messages", 5);
-    send(fixture, 5);
+    send_rows(fixture, 5);
     audit_all(fixture, 0);
     assert_counted(fixture, "too_old_messages", 5);
     assert_counted(fixture, "found", 5);
@@ -390,7 +390,7 @@ TEST(messages_older_than_the_retention_are_too_old_to_tell)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 5);
+    send_rows(fixture, 5);
     remove_message(1);
     sql(fixture->conn, "UPDATE outbox SET sent_at = now() - interval '8 days' WHERE id = 1;"
                        " DELETE FROM outbox WHERE id = 3");
@@ -406,7 +406,7 @@ TEST(a_row_whose_payload_headers_key_or_topic_was_changed_is_altered)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 20);
+    send_rows(fixture, 20);
     sql(fixture->conn, "UPDATE outbox SET payload = '{\"a\": 1}' WHERE id = 2;"
                        " UPDATE outbox SET headers = '{\"h\": \"2\"}' WHERE id = 4;"
                        " UPDATE outbox SET headers = headers || '{\"i\": \"\"}' WHERE id = 5;"
@@ -427,7 +427,7 @@ TEST(a_message_that_is_there_twice_is_again)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 20);
+    send_rows(fixture, 20);
     repeat(3);
     repeat(3);
     audit_all(fixture, 1);
@@ -441,7 +441,7 @@ TEST(a_message_that_was_moved_behind_later_ones_of_its_key_is_late)
     struct fixture *fixture = *state;
     const json_t *finding;
 
-    send(fixture, 20);
+    send_rows(fixture, 20);
     repeat(5);
     remove_message(5);
     audit_all(fixture, 1);
@@ -483,7 +483,7 @@ TEST(only_the_rows_that_are_asked_for_are_judged)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 20);
+    send_rows(fixture, 20);
     remove_message(3);
     remove_message(10);
     audit_of(fixture, 1, "--from", "4", "--to", "12");
@@ -509,7 +509,7 @@ TEST(messages_that_were_stored_long_before_since_are_not_read)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 20);
+    send_rows(fixture, 20);
     audit_of(fixture, 0, "--since", "2026-01-31 22:15");
     assert_counted(fixture, "messages", 20);
     sql(fixture->conn, "UPDATE outbox SET sent_at = now() + interval '3 hours'");
@@ -522,7 +522,7 @@ TEST(one_sink_alone_is_audited_and_the_others_are_named)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 5);
+    send_rows(fixture, 5);
     remove_message(2);
     write_relay_toml(fixture,
                      "[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\n[sink.same]"
@@ -557,13 +557,13 @@ TEST(rows_that_were_sent_before_a_purge_are_too_old_to_tell)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 20);
+    send_rows(fixture, 20);
     assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
     audit_all(fixture, 0);
     assert_findings(fixture, (struct expected){0});
     assert_counted(fixture, "too_old_rows", 20);
-    send(fixture, 20);
-    send(fixture, 20);
+    send_rows(fixture, 20);
+    send_rows(fixture, 20);
     remove_message(50);
     audit_all(fixture, 1);
     assert_findings(fixture, (struct expected){.missing = 1});
@@ -580,7 +580,7 @@ TEST(a_batch_of_which_max_msgs_has_dropped_the_first_is_too_old_to_tell)
     (void)jsStreamConfig_Init(&config);
     config.MaxMsgs = 100;
     stream_again(fixture, &config);
-    send(fixture, 400);
+    send_rows(fixture, 400);
     audit_all(fixture, 0);
     assert_findings(fixture, (struct expected){0});
     assert_counted(fixture, "too_old_rows", 300);
@@ -595,7 +595,7 @@ TEST(a_stream_that_drops_messages_of_a_subject_misses_none)
     (void)jsStreamConfig_Init(&config);
     config.MaxMsgsPerSubject = 1;
     stream_again(fixture, &config);
-    send(fixture, 20);
+    send_rows(fixture, 20);
     audit_all(fixture, 0);
     assert_counted(fixture, "too_old_rows", 19);
     expect(fixture, run(fixture, "audit", "-c", fixture->config), 0);
@@ -618,7 +618,7 @@ TEST(an_interest_stream_keeps_what_its_consumers_have_not_read)
     consumer.AckPolicy = js_AckExplicit;
     assert_int_equal(js_AddConsumer(&info, context, stream, &consumer, NULL, NULL), NATS_OK);
     jsConsumerInfo_Destroy(info);
-    send(fixture, 20);
+    send_rows(fixture, 20);
     remove_message(7);
     for (int i = 0; i < 2; i++) {
         audit_all(fixture, 0);
@@ -636,7 +636,7 @@ TEST(a_work_queue_cannot_be_read_and_loses_nothing)
     (void)jsStreamConfig_Init(&config);
     config.Retention = js_WorkQueuePolicy;
     stream_again(fixture, &config);
-    send(fixture, 20);
+    send_rows(fixture, 20);
     audit_all(fixture, 4);
     assert_findings(fixture, (struct expected){0});
     assert_counted(fixture, "not_read", 20);
@@ -648,7 +648,7 @@ TEST(a_stream_that_is_not_there_cannot_be_read)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 3);
+    send_rows(fixture, 3);
     delete_stream(stream);
     audit_all(fixture, 4);
     assert_counted(fixture, "not_read", 3);
@@ -659,7 +659,7 @@ TEST(rows_of_a_server_that_is_away_are_counted_as_not_read)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 3);
+    send_rows(fixture, 3);
     services("stop", "nats");
     audit_all(fixture, 4);
     assert_findings(fixture, (struct expected){0});
@@ -677,7 +677,7 @@ TEST(a_role_that_may_only_select_audits)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 3);
+    send_rows(fixture, 3);
     remove_message(2);
     sql(fixture->conn,
         "SET client_min_messages = warning; DROP ROLE IF EXISTS auditor;"
@@ -698,7 +698,7 @@ TEST(with_deleted_rows_repeats_are_found_and_the_rest_is_named)
     struct fixture *fixture = *state;
 
     write_audited(fixture, "on_sent = \"delete\"", "", "");
-    send(fixture, 10);
+    send_rows(fixture, 10);
     audit_all(fixture, 2);
     assert_findings(fixture, (struct expected){0});
     assert_counted(fixture, "untold", 10);
@@ -733,7 +733,7 @@ TEST(a_row_that_was_parked_while_later_ones_of_its_key_left_is_no_finding)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 3);
+    send_rows(fixture, 3);
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state, due) VALUES"
                        " (0, gen_random_uuid(), 'a', 'k', 'retry', now())");
     drain(fixture);
@@ -746,7 +746,7 @@ TEST(replayed_rows_are_no_findings_within_the_window_and_after_it)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 10);
+    send_rows(fixture, 10);
     for (int i = 1; i <= 2; i++) {
         expect(fixture, run(fixture, "replay", "3", "4", "-c", fixture->config), 0);
         drain(fixture);
@@ -769,7 +769,7 @@ TEST(replayed_rows_are_recognised_without_a_header_for_the_id)
     for (int i = 0; i < 3; i++) {
         write_audited(fixture, "", sinks[i], i > 0 ? "[cloudevents]\nsource = \"/shop\"\n" : "");
         sql(fixture->conn, "TRUNCATE outbox RESTART IDENTITY; TRUNCATE outbox_parked");
-        send(fixture, 5);
+        send_rows(fixture, 5);
         expect(fixture, run(fixture, "replay", "2", "3", "-c", fixture->config), 0);
         drain(fixture);
         audit_all(fixture, 0);
@@ -801,7 +801,7 @@ TEST(repair_sends_exactly_what_is_missing_in_the_order_of_the_ids)
 {
     struct fixture *fixture = *state;
 
-    send(fixture, 100);
+    send_rows(fixture, 100);
     for (int i = 0; i < 9; i++)
         remove_message((uint64_t)(5 + 10 * i));
     expect(fixture, run(fixture, "audit", "--repair", "-c", fixture->config), 2);

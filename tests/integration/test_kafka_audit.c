@@ -1,0 +1,360 @@
+/* audit on Kafka: several partitions, what Kafka alone has, and planted faults. */
+#include "integration/auditing.h"
+#include "integration/harness_kafka.h"
+#include "integration/harness_services.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PARTITIONS 4
+#define WAIT_MS 20000
+
+/* What the sink and the tables behind it begin with. */
+static void write_audited(struct fixture *fixture, const char *sink, const char *rest)
+{
+    write_relay_toml(fixture,
+                     "[relay]\npoll_interval = \"20ms\"\n[sink.bus]\ntype = \"kafka\"\nbrokers ="
+                     " [\"%s\"]\nnull_headers = true\n%s\n[[route]]\nmatch = \"other\"\ntopic ="
+                     " \"%s.{topic}\"\n[[route]]\nmatch = \">\"\ntopic = \"%s\"\n%s",
+                     harness_env("TEST_KAFKA_BROKERS"), sink, fixture->name, fixture->name, rest);
+}
+
+static void configure_kafka(struct fixture *fixture)
+{
+    (void)snprintf(topic, sizeof topic, "%s", fixture->name);
+    create_topic(PARTITIONS, NULL);
+    write_audited(fixture, "", "");
+}
+
+static int set_up_kafka(void **state)
+{
+    return fixture_open(state, configure_kafka);
+}
+
+static int tear_down_kafka(void **state)
+{
+    forget_findings();
+    forget_consumed();
+    services_restore();
+    return fixture_close(state);
+}
+
+ONCE(kafka_open_reader, kafka_close_reader)
+FIXTURE(set_up_kafka, tear_down_kafka)
+
+/* ---- what is done behind the relay's back ---- */
+
+static void send_rows(struct fixture *fixture, int count)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, type, payload, headers) SELECT 'a', 'k', 'T', to_jsonb(id)"
+        ", '{\"h\": \"1\"}' FROM (SELECT i + (SELECT count(*) FROM outbox) AS id FROM"
+        " generate_series(1, %d) i) ids",
+        count);
+    drain(fixture);
+}
+
+static int32_t partition_of_key; /* as the relay has chosen it */
+
+static void produce(const char *key, const char *payload, rd_kafka_headers_t *headers)
+{
+    rd_kafka_t *producer = open_client(RD_KAFKA_PRODUCER, harness_env("TEST_KAFKA_BROKERS"));
+
+    assert_int_equal(
+        rd_kafka_producev(producer, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition_of_key),
+                          RD_KAFKA_V_KEY(key, strlen(key)),
+                          RD_KAFKA_V_VALUE((void *)(uintptr_t)payload, strlen(payload)),
+                          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END),
+        RD_KAFKA_RESP_ERR_NO_ERROR);
+    assert_int_equal(rd_kafka_flush(producer, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_destroy(producer);
+}
+
+static void produce_unknown(const char *event_id)
+{
+    rd_kafka_headers_t *headers = rd_kafka_headers_new(1);
+
+    if (event_id != NULL)
+        assert_int_equal(rd_kafka_header_add(headers, "id", -1, event_id, -1),
+                         RD_KAFKA_RESP_ERR_NO_ERROR);
+    produce("k", "1", headers);
+}
+
+/* The message of the row with this id, once more. */
+static void repeat(const char *payload, int messages)
+{
+    rd_kafka_headers_t *headers;
+
+    consume(PARTITIONS, messages);
+    assert_int_equal(rd_kafka_message_headers(consumed_value(payload), &headers),
+                     RD_KAFKA_RESP_ERR_NO_ERROR);
+    partition_of_key = consumed_value(payload)->partition;
+    produce("k", payload, rd_kafka_headers_copy(headers));
+    forget_consumed();
+}
+
+/* Drops what is before this offset in the partition that has messages. */
+static void drop_before(int64_t offset)
+{
+    rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(PARTITIONS);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(reader);
+    rd_kafka_DeleteRecords_t *request;
+    rd_kafka_event_t *event;
+
+    for (int i = 0; i < PARTITIONS; i++) {
+        int64_t low;
+        int64_t high;
+
+        assert_int_equal(rd_kafka_query_watermark_offsets(reader, topic, i, &low, &high, WAIT_MS),
+                         RD_KAFKA_RESP_ERR_NO_ERROR);
+        if (high > 0)
+            rd_kafka_topic_partition_list_add(offsets, topic, i)->offset = offset;
+    }
+    request = rd_kafka_DeleteRecords_new(offsets);
+    rd_kafka_DeleteRecords(reader, &request, 1, NULL, queue);
+    event = rd_kafka_queue_poll(queue, WAIT_MS);
+    assert_non_null(event);
+    assert_int_equal(rd_kafka_event_error(event), RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_event_destroy(event);
+    rd_kafka_DeleteRecords_destroy(request);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_topic_partition_list_destroy(offsets);
+}
+
+/* "test" is the group of the tests' own client. */
+static void assert_no_group(void)
+{
+    const struct rd_kafka_group_list *groups;
+
+    assert_int_equal(rd_kafka_list_groups(reader, NULL, &groups, WAIT_MS),
+                     RD_KAFKA_RESP_ERR_NO_ERROR);
+    for (int i = 0; i < groups->group_cnt; i++)
+        assert_string_equal(groups->groups[i].group, "test");
+    rd_kafka_group_list_destroy(groups);
+}
+
+/* ---- nothing is wrong ---- */
+
+static void send_mixed(struct fixture *fixture, int count)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, type, payload, headers) SELECT 'a', CASE WHEN i %% 5 > 0"
+        " THEN 'k\xC3\xB6' || i %% 40 END, CASE WHEN i %% 4 > 0 THEN 'T' || i %% 3 END, CASE WHEN i"
+        " %% 7 > 0 THEN jsonb_build_object('n', i, 't', repeat('x', i %% 300)) END, CASE i %% 4"
+        " WHEN 0 THEN NULL WHEN 1 THEN '{\"h\": \"\xE2\x82\xAC\", \"H\": \" b \"}' WHEN 2 THEN"
+        " '{\"null\": null, \"empty\": \"\"}' ELSE '{\"a b\": \"a: b\"}' END::jsonb FROM"
+        " generate_series(1, %d) i",
+        count);
+    drain(fixture);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+}
+
+TEST(a_thousand_events_in_several_partitions_are_found_and_equal)
+{
+    struct fixture *fixture = *state;
+
+    send_mixed(fixture, 1000);
+    audit_all(fixture, 0);
+    assert_clean(fixture, 1000);
+    assert_counted(fixture, "messages", 1000);
+    assert_no_group();
+}
+
+TEST(cloudevents_and_their_replays_are_found_and_equal)
+{
+    static const char *const modes[] = {"cloudevents = \"binary\"", "cloudevents = \"structured\""};
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 2; i++) {
+        write_audited(fixture, modes[i], "[cloudevents]\nsource = \"/shop\"\n");
+        sql(fixture->conn, "TRUNCATE outbox RESTART IDENTITY; TRUNCATE outbox_parked");
+        send_rows(fixture, 50);
+        expect(fixture, run(fixture, "replay", "2", "3", "-c", fixture->config), 0);
+        drain(fixture);
+        audit_all(fixture, 0);
+        assert_clean(fixture, 50);
+        assert_counted(fixture, "replayed", 2 + 2 * i);
+        assert_counted(fixture, "too_old_messages", 50 * i); /* those of the other mode */
+    }
+}
+
+TEST(events_whose_keys_moved_to_added_partitions_are_found_and_equal)
+{
+    struct fixture *fixture = *state;
+
+    send_mixed(fixture, 200);
+    grow_topic(PARTITIONS + 3);
+    audit_all(fixture, 0);
+    assert_clean(fixture, 200);
+}
+
+/* ---- planted faults ---- */
+
+TEST(each_planted_fault_is_found_and_no_other)
+{
+    struct fixture *fixture = *state;
+    const json_t *finding;
+
+    send_rows(fixture, 20);
+    repeat("7", 20);
+    produce_unknown("no-such-event");
+    produce_unknown(NULL);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) VALUES ('a', 'k', now());"
+                       " UPDATE outbox SET payload = '0' WHERE id = 3;"
+                       " UPDATE outbox SET key = 'another' WHERE id = 4;"
+                       " UPDATE outbox SET topic = 'other' WHERE id = 5;"
+                       " INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE VALUES (0,"
+                       " 'a', 'k')");
+    drain(fixture);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){
+                                 .missing = 1, .unknown = 1, .late = 1, .again = 1, .altered = 3});
+    (void)finding_of(fixture, "missing", "21");
+    (void)finding_of(fixture, "unknown", "no-such-event");
+    (void)finding_of(fixture, "altered", "3");
+    (void)finding_of(fixture, "altered", "4");
+    (void)finding_of(fixture, "altered", "5");
+    finding = finding_of(fixture, "again", "7");
+    assert_int_equal(json_integer_value(json_object_get(finding, "offset")), 20);
+    assert_string_equal(json_string_value(json_object_get(finding, "topic")), topic);
+    finding = finding_of(fixture, "late", "0");
+    assert_int_equal(json_integer_value(json_object_get(finding, "offset")), 23);
+    assert_counted(fixture, "without_id", 1);
+    assert_no_group();
+}
+
+TEST(repair_sends_what_is_missing_and_nothing_else)
+{
+    struct fixture *fixture = *state;
+
+    send_rows(fixture, 20);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) SELECT 'a', 'k', now() FROM"
+                       " generate_series(1, 5)");
+    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 1);
+    assert_says(fixture->process.err, "sent again: 5");
+    drain(fixture);
+    audit_all(fixture, 0);
+    assert_clean(fixture, 25);
+    assert_counted(fixture, "messages", 25);
+    assert_counted(fixture, "late_replayed", 0);
+    assert_counted(fixture, "replayed", 5);
+}
+
+/* ---- what cannot be told ---- */
+
+TEST(rows_before_the_first_record_of_a_partition_are_too_old_to_tell)
+{
+    struct fixture *fixture = *state;
+
+    send_rows(fixture, 20);
+    drop_before(10);
+    audit_all(fixture, 0);
+    assert_findings(fixture, (struct expected){0});
+    assert_counted(fixture, "too_old_rows", 10);
+    assert_counted(fixture, "found", 10);
+    audit_of(fixture, 0, "--from", "5", "--to", "15");
+    assert_counted(fixture, "too_old_rows", 6);
+    assert_counted(fixture, "found", 5);
+    drop_before(RD_KAFKA_OFFSET_END);
+    audit_all(fixture, 0);
+    assert_counted(fixture, "too_old_rows", 20);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('a', 'k', '1')");
+    drain(fixture);
+    send_rows(fixture, 1);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) VALUES ('a', 'k', now())");
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.missing = 1});
+    (void)finding_of(fixture, "missing", "23");
+    assert_counted(fixture, "too_old_rows", 20);
+}
+
+TEST(messages_before_since_are_not_read)
+{
+    struct fixture *fixture = *state;
+
+    send_rows(fixture, 20);
+    sql(fixture->conn, "UPDATE outbox SET sent_at = now() + interval '3 hours'");
+    audit_of(fixture, 1, "--from", "1");
+    assert_findings(fixture, (struct expected){.missing = 20});
+    assert_counted(fixture, "messages", 0);
+}
+
+TEST(a_compacted_topic_is_named_and_misses_nothing)
+{
+    struct fixture *fixture = *state;
+
+    (void)snprintf(topic, sizeof topic, "%.50s.other", fixture->name);
+    create_topic_with(1, "cleanup.policy", "compact");
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) VALUES ('other', 'k', now())");
+    audit_all(fixture, 0);
+    assert_counted(fixture, "too_old_rows", 1);
+    expect(fixture, run(fixture, "audit", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "it is compacted");
+}
+
+TEST(a_topic_that_does_not_exist_is_named)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) VALUES ('other', 'k', now())");
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.missing = 1});
+    expect(fixture, run(fixture, "audit", "-c", fixture->config), 1);
+    assert_says(fixture->process.out, "it does not exist");
+}
+
+TEST(a_sink_without_event_ids_is_not_audited)
+{
+    struct fixture *fixture = *state;
+
+    write_audited(fixture, "[sink.bus.headers]\nid = \"\"", "");
+    send_rows(fixture, 3);
+    expect(fixture, run(fixture, "audit", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "no sink is configured that can be read back");
+}
+
+TEST(rows_of_brokers_that_are_away_are_counted_as_not_read)
+{
+    struct fixture *fixture = *state;
+
+    send_rows(fixture, 3);
+    write_relay_toml(fixture,
+                     "[sink.bus]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:%d\"]\n[[route]]\n"
+                     "match = \">\"\ntopic = \"%s\"\n",
+                     harness_free_port(), topic);
+    audit_all(fixture, 4);
+    assert_findings(fixture, (struct expected){0});
+    assert_counted(fixture, "not_read", 3);
+}
+
+/* ---- beside relays ---- */
+
+TEST(an_audit_beside_a_relay_and_a_writer_finds_nothing)
+{
+    struct fixture *fixture = *state;
+    PGconn *writer = harness_connect(fixture->url);
+    PGresult *result;
+    struct process relay;
+
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    assert_int_equal(PQsendQuery(writer, "DO $$ BEGIN FOR i IN 1..3000 LOOP INSERT INTO outbox"
+                                         " (topic, key, payload) VALUES ('a', 'k' || i % 30,"
+                                         " to_jsonb(i)); COMMIT; END LOOP; END $$"),
+                     1);
+    do {
+        audit_all(fixture, 0);
+        assert_findings(fixture, (struct expected){0});
+        assert_counted(fixture, "found", counted("rows"));
+        assert_int_equal(PQconsumeInput(writer), 1);
+    } while (PQisBusy(writer) == 1);
+    result = PQgetResult(writer);
+    assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
+    PQclear(result);
+    PQfinish(writer);
+    wait_for_number(fixture->conn, 0, UNSENT);
+    process_stop(&relay, SIGTERM);
+    process_free(&relay);
+    audit_all(fixture, 0);
+    assert_clean(fixture, 3000);
+}
