@@ -810,6 +810,8 @@ TEST(repair_sends_exactly_what_is_missing_in_the_order_of_the_ids)
     expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 1);
     assert_says(fixture->process.out, "           9  missing at the broker");
     assert_says(fixture->process.err, "sent again: 9");
+    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 1);
+    assert_says(fixture->process.err, "9 copies of replay or an earlier --repair are not sent yet");
     drain(fixture);
     assert_int_equal(stored(stream), 100);
     assert_repaired_in_order(fixture, 101, 9);
@@ -821,6 +823,24 @@ TEST(repair_sends_exactly_what_is_missing_in_the_order_of_the_ids)
     drain(fixture);
     assert_int_equal(stored(stream), 100);
     assert_no_consumer();
+}
+
+TEST(repair_sends_a_row_again_that_had_been_parked)
+{
+    struct fixture *fixture = *state;
+
+    send_rows(fixture, 3);
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, state, due) VALUES (700,"
+                       " gen_random_uuid(), 'a', 'retry', now())");
+    drain(fixture);
+    send_rows(fixture, 1);
+    remove_message(4);
+    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 1);
+    assert_says(fixture->process.out, "row 700,");
+    drain(fixture);
+    audit_all(fixture, 0);
+    assert_clean(fixture, 5);
+    assert_counted(fixture, "replayed", 1);
 }
 
 /* ---- beside relays ---- */
