@@ -136,7 +136,7 @@ struct audit_request {
 
 /* What the table says of a sent row. */
 struct sent_row {
-    int64_t rank; /* grows in the order of the ids; -1: not known */
+    int64_t rank; /* grows in the order of the ids; INT64_MIN: not known */
     int64_t sent_ms;
 };
 

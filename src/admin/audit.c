@@ -109,7 +109,7 @@ static int64_t rank_of(struct reading *reading, const char *id)
 {
     if (table_has_integer_ids(&reading->admin->table))
         return strtoll(id, NULL, 10);
-    return reading->parked ? -1 : ++reading->rank;
+    return reading->parked ? INT64_MIN : ++reading->rank;
 }
 
 static void note_places(struct reading *reading, const PGresult *page)

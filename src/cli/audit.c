@@ -176,7 +176,7 @@ static int add_row(struct auditing *auditing, const struct batch *batch,
         row.topic = topic_number(&auditing->sinks[row.sink], message->destination, error);
     if (row.topic < 0 || hash_row(auditing, message, &row, error) < 0)
         return -1;
-    row.has_key = message->key.data != NULL && sent->rank >= 0 &&
+    row.has_key = message->key.data != NULL && sent->rank != INT64_MIN &&
                   auditing->config->relay.outbox.order == ORDER_KEY;
     if (row.has_key)
         row.key = audit_hash_text(auditing->audit, message->key);
