@@ -353,17 +353,16 @@ static int take_known(void *closure, struct text event_id, struct error *error)
 }
 
 /* The table has the row of each event whose message is younger. One that the retention ends for now
- * may have been deleted already, whatever older row is left. As long as the oldest message has its
- * row, no row was deleted. */
+ * may have been deleted already, whatever older row is left. Otherwise, as long as the oldest
+ * message has its row, none was deleted. */
 static int64_t find_oldest(const struct auditing *auditing, int64_t first_ms)
 {
     int64_t retention_ms = auditing->config->relay.outbox.retention_ms;
-    int64_t kept_ms = clock_wall_us() / 1000 - retention_ms;
-    int64_t oldest_ms = retention_ms > 0 && kept_ms > first_ms ? kept_ms : first_ms;
+    int64_t kept_ms = retention_ms > 0 ? clock_wall_us() / 1000 - retention_ms : 0;
+    int64_t oldest_ms = audit_unknown_is_oldest(auditing->audit) ? first_ms : 0;
     int64_t lead_ms = audit_lead_ms(auditing->audit);
 
-    if (!audit_unknown_is_oldest(auditing->audit))
-        return INT64_MIN;
+    oldest_ms = kept_ms > oldest_ms ? kept_ms : oldest_ms;
     return oldest_ms > INT64_MAX - lead_ms ? INT64_MAX : oldest_ms + lead_ms;
 }
 
