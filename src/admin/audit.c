@@ -12,6 +12,7 @@
 #include "admin/words.h"
 #include "catalog/describe.h"
 #include "outbox/fill.h"
+#include "outbox/row.h"
 #include "sql/statements.h"
 
 #include <endian.h>
@@ -88,17 +89,6 @@ static PGresult *ask(struct admin *admin, const char *statement, int param_count
 
 /* ---- a page ---- */
 
-/* From "(BLOCK,OFFSET)" to PostgreSQL's binary format. */
-static void read_place(unsigned char place[MESSAGE_ROW_BYTES], const char *text)
-{
-    char *comma;
-    uint32_t block = htobe32((uint32_t)strtoul(text + 1, &comma, 10));
-    uint16_t offset = htobe16((uint16_t)strtoul(comma + 1, NULL, 10));
-
-    memcpy(place, &block, sizeof block);
-    memcpy(place + sizeof block, &offset, sizeof offset);
-}
-
 static int compare_places(const void *a, const void *b)
 {
     return memcmp(((const struct place *)a)->row, ((const struct place *)b)->row,
@@ -122,7 +112,7 @@ static void note_places(struct reading *reading, const PGresult *page)
             continue;
         reading->count++;
         place->is_read = false;
-        read_place(place->row, PQgetvalue(page, row, PAGE_PLACE));
+        row_place(place->row, PQgetvalue(page, row, PAGE_PLACE));
         place->sent.rank = rank_of(reading, PQgetvalue(page, row, PAGE_ID));
         place->sent.sent_ms = strtoll(PQgetvalue(page, row, PAGE_SENT), NULL, 10);
         if (place->sent.sent_ms < reading->rows->first_ms)

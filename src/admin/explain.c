@@ -14,6 +14,7 @@
 #include "catalog/sequence.h"
 #include "catalog/sql_text.h"
 #include "outbox/fill.h"
+#include "outbox/row.h"
 #include "sql/statements.h"
 
 #include <ctype.h>
@@ -224,17 +225,6 @@ static int prepare(struct admin *admin, const struct routes *routes, struct erro
     return session_read_prepared(&admin->session, error);
 }
 
-/* From "(BLOCK,OFFSET)" to PostgreSQL's binary format. */
-static void read_place(unsigned char place[MESSAGE_ROW_BYTES], const char *text)
-{
-    char *comma;
-    uint32_t block = htobe32((uint32_t)strtoul(text + 1, &comma, 10));
-    uint16_t offset = htobe16((uint16_t)strtoul(comma + 1, NULL, 10));
-
-    memcpy(place, &block, sizeof block);
-    memcpy(place + sizeof block, &offset, sizeof offset);
-}
-
 /* Returns 1 with the values; 0 with *error set when the row cannot be read; -1. */
 static int read_values(struct session *session, bool parked, const char *place, int64_t payload_max,
                        PGresult **values, struct error *error)
@@ -247,7 +237,7 @@ static int read_values(struct session *session, bool parked, const char *place, 
                                     {.bytes = (char *)row, .len = sizeof row}};
     struct error other;
 
-    read_place(row, place);
+    row_place(row, place);
     if (session_queue(session, parked ? "read_parked_row" : "read_row", 3, params, true, error) <
             0 ||
         session_sync(session, error) < 0)

@@ -233,3 +233,13 @@ const char *row_headers(struct message *message, struct text json, struct batch 
     json_decref(root);
     return problem;
 }
+
+void row_place(unsigned char place[MESSAGE_ROW_BYTES], const char *text)
+{
+    char *comma;
+    uint32_t block = htobe32((uint32_t)strtoul(text + 1, &comma, 10));
+    uint16_t offset = htobe16((uint16_t)strtoul(comma + 1, NULL, 10));
+
+    memcpy(place, &block, sizeof block);
+    memcpy(place + sizeof block, &offset, sizeof offset);
+}

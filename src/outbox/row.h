@@ -33,4 +33,7 @@ const char *row_more_headers(struct message *message, struct text array, struct 
  * the length; 0 for the infinities and for years that RFC 3339 cannot express. */
 size_t row_time(char out[ROW_TIME_BYTES], int64_t microseconds);
 
+/* A ctid from "(BLOCK,OFFSET)" to PostgreSQL's binary format. */
+void row_place(unsigned char place[MESSAGE_ROW_BYTES], const char *text);
+
 #endif
