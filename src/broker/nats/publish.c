@@ -552,6 +552,7 @@ static bool finish_sending(struct nats *nats, struct batch *batch, int sink, int
 {
     bool has_leader;
 
+    nats_heard(nats); /* the lane may have waited for another sink until now */
     for (;;) {
         if (nats->expected > 0)
             nats_flush_batch(nats, deadline_ms);
