@@ -473,13 +473,12 @@ static int wait_until_late_ms(struct kafka *kafka, int left_ms)
 {
     int until_late_ms = clock_left_ms(kafka->sent_at_ms + LATE_MS);
 
-    if (kafka->is_late)
-        return left_ms < POLL_MS ? left_ms : POLL_MS;
-    if (until_late_ms > 0)
+    if (!kafka->is_late && until_late_ms > 0)
         return until_late_ms < left_ms ? until_late_ms : left_ms;
+    if (!kafka->is_late)
+        kafka->acked_in_time = kafka->acked - kafka->acked_before;
     kafka->is_late = true;
-    kafka->acked_in_time = kafka->acked - kafka->acked_before;
-    return left_ms;
+    return left_ms < POLL_MS ? left_ms : POLL_MS;
 }
 
 /* Polls at least once even after the deadline, because reports may already be in the queue. */
