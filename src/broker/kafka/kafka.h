@@ -40,7 +40,8 @@ struct kafka_partition {
     bool is_back;                  /* it has acknowledged a trial of the current batch */
     int proven_in_sync;            /* with so many replicas in sync it has acknowledged; 0: none */
     int leader_then, in_sync_then; /* when a message was last not acknowledged */
-    int32_t leader_sent;           /* the leader when the messages in flight were sent */
+    int32_t leader_sent;           /* the leader at the first look, or before; NOT_KNOWN */
+    bool moved_before;             /* another one was known before that look */
     int late;                      /* how often in a row others had to wait for it */
     bool is_late_now;              /* so do those in flight */
     int64_t late_at_ms;            /* when it was last late */
@@ -229,8 +230,14 @@ void kafka_note_ack(struct kafka *kafka, const struct kafka_topic *topic, int32_
 void kafka_conclude_late(struct kafka *kafka);
 /* Keeps who leads each partition, unless that was done for the messages in flight. */
 void kafka_remember_leaders(struct kafka *kafka);
-/* Whether another broker leads the partition now, or none. */
-bool kafka_partition_has_moved(const struct kafka_topic *topic, int32_t number);
+/* Keeps it after the first look, and which partitions had another leader in the table until then.
+ */
+void kafka_compare_leaders(struct kafka *kafka);
+/* Whether another broker leads the partition now, or none. `waited`: one that was found to lead it
+ * at the first look counts, too. */
+bool kafka_partition_has_moved(const struct kafka_topic *topic, int32_t number, bool waited);
+/* Whether the messages in flight have waited for half of the publish timeout. */
+bool kafka_has_waited(const struct kafka *kafka);
 /* Partitions that have acknowledged a trial are no longer offline. */
 void kafka_trials_settle(struct kafka *kafka);
 /* The partitions of the silent messages are offline; ask for the metadata now. Then these messages

@@ -163,6 +163,15 @@ void kafka_partitions_forget(struct kafka *kafka, struct kafka_topic *topic)
     topic->partitions = NULL;
 }
 
+static struct kafka_partition *new_partitions(int count)
+{
+    struct kafka_partition *partitions = calloc((size_t)count, sizeof *partitions);
+
+    for (int i = 0; partitions != NULL && i < count; i++)
+        partitions[i].leader_sent = NOT_KNOWN;
+    return partitions;
+}
+
 /* When memory is short, nothing is known of the topic's partitions. */
 void kafka_partitions_note(struct kafka *kafka, struct kafka_topic *topic,
                            const struct rd_kafka_metadata_topic *answer)
@@ -171,7 +180,7 @@ void kafka_partitions_note(struct kafka *kafka, struct kafka_topic *topic,
         kafka_partitions_forget(kafka, topic);
     topic->partition_count = answer->partition_cnt;
     if (topic->partitions == NULL)
-        topic->partitions = calloc((size_t)answer->partition_cnt, sizeof *topic->partitions);
+        topic->partitions = new_partitions(answer->partition_cnt);
     if (topic->partitions == NULL)
         return;
     for (int i = 0; i < answer->partition_cnt; i++) {
@@ -377,26 +386,48 @@ void kafka_trials_settle(struct kafka *kafka)
 
 /* ---- leaders that have gone ---- */
 
-void kafka_remember_leaders(struct kafka *kafka)
+/* A partition that was added since the messages were sent has no leader to compare with. */
+static bool differs(const struct kafka_partition *partition)
 {
-    if (kafka->looks++ > 0)
-        return;
+    return partition->leader_sent != NOT_KNOWN && partition->leader != partition->leader_sent;
+}
+
+static void keep_leaders(struct kafka *kafka, bool compares)
+{
     for (int i = 0; i < KAFKA_TOPIC_SLOTS; i++) {
         struct kafka_topic *topic = &kafka->topics[i];
 
-        for (int j = 0; topic->partitions != NULL && j < topic->partition_count; j++)
-            topic->partitions[j].leader_sent = topic->partitions[j].leader;
+        for (int j = 0; topic->partitions != NULL && j < topic->partition_count; j++) {
+            struct kafka_partition *partition = &topic->partitions[j];
+
+            partition->moved_before = compares && differs(partition);
+            partition->leader_sent = partition->leader;
+        }
     }
 }
 
-static bool has_moved(const struct kafka_partition *partition)
+void kafka_remember_leaders(struct kafka *kafka)
 {
-    return partition != NULL && partition->leader != partition->leader_sent;
+    if (kafka->looks++ == 0)
+        keep_leaders(kafka, false);
 }
 
-bool kafka_partition_has_moved(const struct kafka_topic *topic, int32_t number)
+void kafka_compare_leaders(struct kafka *kafka)
 {
-    return has_moved(find(topic, number));
+    keep_leaders(kafka, true);
+}
+
+bool kafka_partition_has_moved(const struct kafka_topic *topic, int32_t number, bool waited)
+{
+    const struct kafka_partition *partition = find(topic, number);
+
+    return partition != NULL && (differs(partition) || partition->leader == NO_LEADER ||
+                                 (waited && partition->moved_before));
+}
+
+bool kafka_has_waited(const struct kafka *kafka)
+{
+    return clock_now_ms() - kafka->sent_at_ms >= kafka->base.options->publish_timeout_ms / 2;
 }
 
 void kafka_silence_begin(struct kafka *kafka)
@@ -409,18 +440,22 @@ void kafka_silence_begin(struct kafka *kafka)
         if (partition == NULL)
             continue;
         mark_offline(kafka, partition);
+        partition->is_inferred = false;     /* it has acknowledged nothing itself */
         partition->leader_then = NOT_KNOWN; /* until the cluster answers */
     }
 }
 
 void kafka_silence_end(struct kafka *kafka, bool answered)
 {
+    bool is_early = kafka->leader_gone && !kafka_has_waited(kafka);
+
     for (int i = 0; i < kafka->silent_count; i++) {
         const struct kafka_silent *silent = &kafka->silent[i];
         struct kafka_partition *partition = find(silent->topic, silent->partition);
 
-        if (partition != NULL && answered && partition->leader >= 0 && has_moved(partition))
-            mark_online(kafka, partition); /* the next batch sends it to the new leader */
+        if (partition != NULL && answered && partition->leader >= 0 &&
+            (is_early || differs(partition) || partition->moved_before))
+            mark_online(kafka, partition); /* the next batch sends it again */
         else if (partition != NULL && answered)
             wait_for(kafka, silent->message, silent->partition, partition);
         else if (partition != NULL)

@@ -575,10 +575,7 @@ static void purge(struct kafka *kafka)
  * just before the deadline. */
 static bool has_waited(const struct kafka *kafka)
 {
-    int64_t waited_ms = clock_now_ms() - kafka->sent_at_ms;
-
-    return outstanding(kafka) <= kafka->trials || kafka->leader_gone ||
-           waited_ms >= kafka->base.options->publish_timeout_ms / 2;
+    return outstanding(kafka) <= kafka->trials || kafka->leader_gone || kafka_has_waited(kafka);
 }
 
 /* Only partitions are away, and not the cluster. The client is replaced all the same, because it

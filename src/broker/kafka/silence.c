@@ -17,6 +17,8 @@
 
 static bool a_leader_has_moved(struct kafka *kafka)
 {
+    bool waited = kafka_has_waited(kafka);
+
     for (int i = 0; i < kafka->batch->count; i++) {
         const struct message *message = &kafka->batch->messages[i];
         const struct kafka_topic *topic;
@@ -25,7 +27,7 @@ static bool a_leader_has_moved(struct kafka *kafka)
             continue;
         topic = kafka_topic_find(kafka, message->destination);
         if (topic != NULL && topic->handle != NULL && topic->partitions != NULL &&
-            kafka_partition_has_moved(topic, kafka_partition_of(kafka, topic, message)))
+            kafka_partition_has_moved(topic, kafka_partition_of(kafka, topic, message), waited))
             return true;
     }
     return false;
@@ -33,9 +35,17 @@ static bool a_leader_has_moved(struct kafka *kafka)
 
 /* A leader that hangs keeps the messages in flight: librdkafka sends them to the next one only when
  * socket.timeout.ms is over. One that answers is given the time until the next look, in which
- * librdkafka sends them again by itself. */
+ * librdkafka sends them again by itself. A look may settle the state of a partition that is tried,
+ * so trials are awaited first.
+ *
+ * What is known of the leaders before the first look may be minutes old, and librdkafka may have
+ * sent the messages to newer ones. So later looks are compared with the first. */
 bool kafka_gives_up(struct kafka *kafka)
 {
+    bool is_first = kafka->looks == 0;
+
+    if (kafka->trials > 0)
+        return false;
     if (kafka->looks == 0 && clock_left_ms(kafka->sent_at_ms + LOOK_FIRST_MS) > 0)
         return false;
     if (kafka->looks > 0 && clock_left_ms(kafka->look_at_ms) > 0)
@@ -45,7 +55,8 @@ bool kafka_gives_up(struct kafka *kafka)
         return true;
     }
     kafka_remember_leaders(kafka);
-    (void)kafka_topics_ask(kafka, NULL, LOOK_ASK_MS);
+    if (kafka_topics_ask(kafka, NULL, LOOK_ASK_MS) == 0 && is_first)
+        kafka_compare_leaders(kafka);
     kafka->look_at_ms = clock_now_ms() + LOOK_MS;
     return false;
 }
