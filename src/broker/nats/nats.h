@@ -135,7 +135,9 @@ struct nats {
     int unsent_bytes;                      /* those that the server's machine had not taken */
     int64_t heard_at_ms;                   /* when the server last answered or took bytes */
     int64_t looked_at_ms;                  /* when that was looked at last */
-    const char *given_up;                  /* why no answer will come, static text; NULL: it may */
+    const char *doubt;     /* what the last answer says against the leader; NULL: nothing */
+    uint64_t doubted_from; /* the first request after the answer that first said so */
+    const char *given_up;  /* why no answer will come, static text; NULL: it may */
 
     char *scratch; /* buffer for the terminated strings of one message */
 
@@ -265,6 +267,8 @@ void nats_flush_batch(struct nats *nats, int64_t deadline_ms);
 bool nats_flush_if_large(struct nats *nats, int64_t deadline_ms);
 /* Keeps who leads the stream, by its information. */
 void nats_note_leader(struct nats *nats, const json_t *info);
+/* The server has stored a message of the batch. */
+void nats_note_stored(struct nats *nats);
 /* Whether this is the answer to such a question; then it is taken. */
 bool nats_take_question(struct nats *nats, natsMsg *answer, uint64_t number, const char *token);
 

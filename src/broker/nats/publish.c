@@ -435,6 +435,8 @@ static void take_answer(struct nats *nats, struct batch *batch, const struct nat
     if (expected->state != NATS_EXPECTED)
         return;
     nats->expected--;
+    if (answer->state == NATS_STORED || answer->state == NATS_DUPLICATE)
+        nats_note_stored(nats);
     if ((int)index == nats->chunk_last && nats->chunk_count > 1) {
         take_chunk(nats, batch, answer);
         return;

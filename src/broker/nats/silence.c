@@ -5,12 +5,15 @@
  * answered by nobody, although the next leader is at work. So while acknowledgements are awaited
  * and none arrives for LOOK_FIRST_MS, the stream's leader is asked for the stream's information, as
  * it is when a connection is made:
- *   - another server leads the stream, or none does, or the leader has lost the other replicas: the
- *     batch is given up at once;
+ *   - the stream has no leader: the batch is given up at once;
+ *   - another server leads it, or the leader has lost the other replicas: the batch is given up
+ *     when a later question finds nothing acknowledged since, because the leader that was known may
+ *     have gone hours ago;
  *   - the leader answers: it is slow, and the batch is awaited on;
  *   - nothing answers for half of publish_timeout, or SILENCE_MS_MIN: the batch is given up.
  *
- * A slow line is no silence: as long as the server's machine takes bytes, the batch is awaited.
+ * A slow line is no silence: as long as the server's machine takes bytes, the batch is awaited. An
+ * acknowledgement ends every doubt.
  */
 
 #include "broker/nats/nats.h"
@@ -28,11 +31,15 @@
 #define SILENCE_MS_MIN 5000
 #define REPLICA_LOST_NS INT64_C(4000000000)
 
+static const char no_leader[] = "the stream has no leader";
+static const char other_leader[] = "another server leads the stream now";
+
 void nats_silence_begin(struct nats *nats)
 {
     nats->questions = 0;
     nats->unsent_bytes = 0;
     nats->given_up = NULL;
+    nats->doubt = NULL;
     nats->looked_at_ms = 0;
     nats_new_token(nats, nats->question_token);
     nats_heard(nats);
@@ -40,7 +47,7 @@ void nats_silence_begin(struct nats *nats)
 
 static int64_t look_at_ms(const struct nats *nats)
 {
-    int64_t first_ms = nats->heard_at_ms + LOOK_FIRST_MS;
+    int64_t first_ms = nats->heard_at_ms + (nats->doubt != NULL ? LOOK_MS : LOOK_FIRST_MS);
     int64_t next_ms = nats->looked_at_ms + LOOK_MS;
 
     return next_ms > first_ms ? next_ms : first_ms;
@@ -48,15 +55,18 @@ static int64_t look_at_ms(const struct nats *nats)
 
 int64_t nats_silence_until(const struct nats *nats, int64_t deadline_ms)
 {
-    int64_t next_ms = look_at_ms(nats);
+    int64_t next_ms = nats->given_up != NULL ? clock_now_ms() : look_at_ms(nats);
 
     return next_ms < deadline_ms ? next_ms : deadline_ms;
 }
 
+/* Nobody knows what the library's threads have written, so a slow line is awaited. */
 static int64_t silence_ms_max(const struct nats *nats)
 {
     int64_t half_ms = nats->base.options->publish_timeout_ms / 2;
 
+    if (nats->threaded)
+        return nats->base.options->publish_timeout_ms;
     return half_ms > SILENCE_MS_MIN ? half_ms : SILENCE_MS_MIN;
 }
 
@@ -120,7 +130,7 @@ const char *nats_leader_problem(const json_t *info)
     if (!json_is_object(cluster))
         return NULL;
     if (json_string_length(json_object_get(cluster, "leader")) == 0)
-        return "the stream has no leader";
+        return no_leader;
     for (size_t i = 0; i < count; i++)
         lost += json_integer_value(json_object_get(json_array_get(replicas, i), "active")) >
                 REPLICA_LOST_NS;
@@ -135,9 +145,21 @@ void nats_note_leader(struct nats *nats, const json_t *info)
     (void)snprintf(nats->leader, sizeof nats->leader, "%s", leader != NULL ? leader : "");
 }
 
+/* A question that was asked before the doubt began says nothing new. */
+static void note_problem(struct nats *nats, const char *problem, uint64_t number)
+{
+    if (problem == no_leader ||
+        (problem != NULL && problem == nats->doubt && number >= nats->doubted_from))
+        nats->given_up = problem;
+    if (problem != nats->doubt)
+        nats->doubted_from = nats->next_request;
+    nats->doubt = problem;
+}
+
 bool nats_take_question(struct nats *nats, natsMsg *answer, uint64_t number, const char *token)
 {
     char leader[sizeof nats->leader];
+    const char *problem;
     json_t *info;
 
     if (number < nats->first_request + (uint64_t)nats->count || number >= nats->next_request ||
@@ -148,12 +170,18 @@ bool nats_take_question(struct nats *nats, natsMsg *answer, uint64_t number, con
     memcpy(leader, nats->leader, sizeof leader);
     if (json_is_object(json_object_get(info, "config")))
         nats_note_leader(nats, info);
-    if (json_is_object(json_object_get(info, "error")))
-        nats->given_up = "the stream has no leader";
-    else if (leader[0] != '\0' && strcmp(leader, nats->leader) != 0)
-        nats->given_up = "another server leads the stream now";
-    if (nats_leader_problem(info) != NULL)
-        nats->given_up = nats_leader_problem(info);
+    problem =
+        json_is_object(json_object_get(info, "error")) ? no_leader : nats_leader_problem(info);
+    if (problem == NULL &&
+        ((leader[0] != '\0' && strcmp(leader, nats->leader) != 0) || nats->doubt == other_leader))
+        problem = other_leader;
     json_decref(info);
+    note_problem(nats, problem, number);
     return true;
+}
+
+void nats_note_stored(struct nats *nats)
+{
+    nats->given_up = NULL;
+    nats->doubt = NULL;
 }
