@@ -223,7 +223,7 @@ static void note_up(struct changes *changes, const struct relay_report *report, 
         note_gap(changes, report, peer);
         return;
     }
-    if ((report->peers[peer].state_for_ms < SETTLED_MS || report->peers[peer].silent_ms > 0) &&
+    if ((report->peers[peer].state_for_ms < SETTLED_MS || report->peers[peer].handed > 0) &&
         sent_to(report, peer) == change->sent)
         return;
     if (change->logged)

@@ -188,7 +188,9 @@ static void hand_over(struct lane *lane, int sink, int64_t deadline_ms)
     for (int i = 0; i < lane->batch.count; i++)
         handed += order_is_in_wave(&lane->batch, &lane->batch.messages[i], sink);
     lane_report_handed(&lane->report, sink, handed);
+    lane_report_waits(&lane->report, sink, true);
     broker_send(lane->sinks.brokers[sink], &lane->batch, sink, deadline_ms);
+    lane_report_waits(&lane->report, sink, false);
 }
 
 /* Sends to every sink before it waits for the first acknowledgement. When a sink fails, the
@@ -205,6 +207,7 @@ static int publish_wave(struct lane *lane, int64_t deadline_ms)
     for (int i = 0; i < lane->options->sink_count; i++) {
         if (!sinks_can_use(sinks, i))
             continue;
+        lane_report_waits(&lane->report, i, true);
         if (broker_await(sinks->brokers[i], &lane->batch, i, deadline_ms, &error) < 0) {
             sinks_mark_away(sinks, i, &error);
             lane->error = error;
@@ -212,6 +215,7 @@ static int publish_wave(struct lane *lane, int64_t deadline_ms)
         } else if (sinks->states[i].failures > 0 && sent_to(lane, i)) {
             sinks_mark_working(sinks, i);
         }
+        lane_report_waits(&lane->report, i, false);
         lane_report_handed(&lane->report, i, 0);
     }
     return status;

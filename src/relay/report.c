@@ -114,8 +114,13 @@ void lane_report_away(struct lane_report *lane, int peer, const struct error *er
 
 void lane_report_handed(struct lane_report *lane, int sink, int count)
 {
-    atomic_store(&lane->handed_at_ms[sink], count > 0 ? clock_now_ms() : 0);
     atomic_store(&lane->handed[sink], count);
+}
+
+void lane_report_waits(struct lane_report *lane, int sink, bool waits)
+{
+    waits = waits && atomic_load(&lane->handed[sink]) > 0;
+    atomic_store(&lane->waits_since_ms[sink], waits ? clock_now_ms() : 0);
 }
 
 void lane_report_time(struct lane_report *lane, enum report_time time, int64_t value)
@@ -242,12 +247,12 @@ uint64_t report_away(const struct report *report)
 
 static void add_handed(struct peer_report *out, struct lane_report *lane, int sink, int64_t now_ms)
 {
-    int64_t handed_at_ms = atomic_load(&lane->handed_at_ms[sink]);
+    int64_t since_ms = atomic_load(&lane->waits_since_ms[sink]);
 
     out->handed += atomic_load_explicit(&lane->handed[sink], memory_order_relaxed);
-    if (handed_at_ms == 0 || now_ms - handed_at_ms <= out->silent_ms)
+    if (since_ms == 0 || now_ms - since_ms <= out->silent_ms)
         return;
-    out->silent_ms = now_ms - handed_at_ms;
+    out->silent_ms = now_ms - since_ms;
     out->server = atomic_load(&lane->peers[sink].server);
 }
 

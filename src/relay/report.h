@@ -108,7 +108,7 @@ struct lane_report {
     _Atomic int64_t state_at_ms;
     _Atomic int64_t claimed_at_ms; /* when its claim transaction began; 0: none is open */
     _Atomic int handed[SINKS_MAX]; /* messages handed to the client and not answered yet */
-    _Atomic int64_t handed_at_ms[SINKS_MAX]; /* when; 0: there are none */
+    _Atomic int64_t waits_since_ms[SINKS_MAX]; /* the lane waits for this sink; 0: it does not */
     _Atomic uint64_t counts[REPORT_PEERS][REPORT_COUNT_COUNT];
     struct histogram times[REPORT_TIME_COUNT];
     struct lane_peer peers[REPORT_PEERS];
@@ -127,6 +127,8 @@ void lane_report_away(struct lane_report *lane, int peer, const struct error *er
 void lane_report_error(struct lane_report *lane, int peer, const struct error *error);
 /* So many messages were handed to a sink; 0: none is unanswered any more. */
 void lane_report_handed(struct lane_report *lane, int sink, int count);
+/* Whether the lane waits for this sink, which a sink that has its turn later does not delay. */
+void lane_report_waits(struct lane_report *lane, int sink, bool waits);
 void lane_report_time(struct lane_report *lane, enum report_time time, int64_t value);
 /* Count the rows of a batch after it was acknowledged, and again after it was settled. */
 void lane_report_delivered(struct lane_report *lane, const struct batch *batch);
@@ -167,12 +169,12 @@ struct peer_report {
     int64_t state_for_ms;
     int64_t since_ms; /* when this state began, in milliseconds since 1970 */
     int lanes_away;
-    uint64_t connects;    /* connections made by all lanes */
-    int64_t silent_ms;    /* sinks: since when the oldest of these have waited; 0: there are none */
-    const char *server;   /* sinks: which they were handed to; NULL: any of the options' */
-    int handed;           /* sinks: messages handed to the clients and not answered yet */
-    int64_t recognise_ms; /* sinks: for how long repeats are dropped; 0: never, or unknown */
-    bool keeps_nothing;   /* sinks: the broker acknowledges and stores none */
+    uint64_t connects;     /* connections made by all lanes */
+    int64_t silent_ms;     /* sinks: for how long a lane has waited for this one; 0: none does */
+    const char *server;    /* sinks: which that lane uses; NULL: any of the options' */
+    int handed;            /* sinks: messages handed to the clients and not answered yet */
+    int64_t recognise_ms;  /* sinks: for how long repeats are dropped; 0: never, or unknown */
+    bool keeps_nothing;    /* sinks: the broker acknowledges and stores none */
     const char *key_order; /* sinks: as struct broker */
     int64_t error_for_ms;  /* how long ago the last error was; -1: there was none */
     struct error error;
