@@ -52,14 +52,24 @@ static void note_relays(struct status *status)
 }
 
 /* Nothing waits for such a relay, because the others send its rows; so nothing else shows it. */
-static void note_cut_off(struct status *status, const struct status_sink *sink)
+static void note_cut_off(struct status *status, int sink)
 {
+    const char *name = status->sinks[sink].name;
+    bool is_known = false;
+
     for (int i = 0; i < status->process_count; i++)
-        if (strcmp(status->processes[i].away, sink->name) == 0)
+        if (status->processes[i].away >> sink & 1) {
+            is_known = true;
             finding_fix(findings_add(of(status), FINDING_WARNING,
                                      "relay %s cannot publish to sink %s, other relays can",
-                                     status->processes[i].name, sink->name),
+                                     status->processes[i].name, name),
                         "outbox-relay check, where that relay runs");
+        }
+    if (!is_known) /* that relay did not answer */
+        finding_fix(findings_add(of(status), FINDING_WARNING,
+                                 "sink %s is away for some relays, other relays can publish to it",
+                                 name),
+                    "outbox-relay check, where each relay runs");
 }
 
 static void note_sinks(struct status *status)
@@ -76,7 +86,7 @@ static void note_sinks(struct status *status)
             continue;
         }
         if (sink->relays_up > 0) {
-            note_cut_off(status, sink);
+            note_cut_off(status, i);
             continue;
         }
         finding_fix(findings_add(of(status), FINDING_ERROR,

@@ -138,8 +138,8 @@ static void take_sink(struct status *status, struct status_relay *relay, const j
     memcpy(sink->order, answered.order, sizeof sink->order);
     away = strcmp(answered.state, "away") == 0;
     sink->relays_up += !away;
-    if (away && relay->away[0] == '\0')
-        memcpy(relay->away, answered.name, sizeof relay->away);
+    if (away)
+        relay->away |= UINT32_C(1) << (sink - status->sinks);
     was_away = strcmp(sink->state, "away") == 0;
     if (!was_away && !away && answered.error[0] != '\0')
         memcpy(sink->error, answered.error, sizeof sink->error);

@@ -44,7 +44,7 @@ struct status_relay {
     int64_t dead;
     double per_s;  /* sent, in the last seconds; -1: unknown */
     int lanes;     /* its connections to the database */
-    char away[64]; /* the first sink that it cannot publish to; "": none */
+    uint32_t away; /* the sinks that it cannot publish to: a bit for each, as in status.sinks */
 };
 
 struct status_lane {

@@ -74,12 +74,13 @@ TEST(a_relay_that_is_cut_off_from_a_sink_is_told_from_those_that_are_not)
 {
     assert_true(relays_take(&asking, 0,
                             "{\"table\":1,\"sinks\":[{\"name\":\"s\",\"state\":\"away\"},"
-                            "{\"name\":\"t\",\"state\":\"up\"}]}"));
+                            "{\"name\":\"t\",\"state\":\"up\"},"
+                            "{\"name\":\"u\",\"state\":\"away\"}]}"));
     assert_true(relays_take(&asking, 1,
                             "{\"table\":1,\"sinks\":[{\"name\":\"s\",\"state\":\"up\"},"
                             "{\"name\":\"t\",\"state\":\"unknown\"}]}"));
-    assert_string_equal(processes[0].away, "s");
-    assert_string_equal(processes[1].away, "");
+    assert_int_equal(processes[0].away, 1U << 0 | 1U << 2);
+    assert_int_equal(processes[1].away, 0);
     assert_string_equal(sinks[0].state, "away");
     assert_int_equal(sinks[0].relays_up, 1);
     assert_int_equal(sinks[1].relays_up, 1);
