@@ -1,5 +1,7 @@
 #include "integration/nats_fixture.h"
 
+#include <stdatomic.h>
+
 ONCE(NULL, close_library)
 
 FIXTURE(NULL, teardown)
@@ -433,6 +435,49 @@ TEST(a_batch_is_given_up_when_another_server_leads_the_stream)
 {
     assert_true(publish_in_vain(state, led_by_two, "another server leads the stream now") <
                 UNTIL_MS);
+}
+
+static natsSubscription *late_taker;
+static atomic_int late_questions;
+
+/* The second question is answered after the message was acknowledged. */
+static void on_question(natsConnection *service, natsSubscription *subscription, natsMsg *question,
+                        void *closure)
+{
+    char ack[96];
+    natsMsg *taken = NULL;
+
+    (void)subscription;
+    (void)closure;
+    (void)snprintf(ack, sizeof ack, "{\"stream\":\"%s\",\"seq\":1}", stream);
+    if (atomic_fetch_add(&late_questions, 1) == 1 &&
+        natsSubscription_NextMsg(&taken, late_taker, QUICK_MS) == NATS_OK) {
+        (void)natsConnection_PublishString(service, natsMsg_GetReply(taken), ack);
+        natsMsg_Destroy(taken);
+    }
+    (void)natsConnection_PublishString(service, natsMsg_GetReply(question), led_by_two);
+    natsMsg_Destroy(question);
+}
+
+/* The leader that the relay knows has stepped down long ago. */
+TEST(a_leader_that_is_new_to_the_relay_and_slow_is_awaited)
+{
+    natsSubscription *service = begin_own_jetstream(state, led_by_one);
+
+    assert_int_equal(natsConnection_SubscribeSync(&late_taker, connection, subject_of("in")),
+                     NATS_OK);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    natsSubscription_Destroy(service);
+    assert_int_equal(natsConnection_Subscribe(&service, connection, "$JS.API.>", on_question, NULL),
+                     NATS_OK);
+    assert_int_equal(natsConnection_Flush(connection), NATS_OK);
+    (void)add_message(&batch, subject_of("in"), NULL, "x");
+    assert_int_equal(publish_within(UNTIL_MS), 0);
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_int_equal(atomic_load(&late_questions), 2);
+    natsSubscription_Destroy(late_taker);
+    natsSubscription_Destroy(service);
+    stop_own_server();
 }
 
 TEST(a_batch_is_given_up_when_the_leader_has_lost_the_other_replicas)
