@@ -16,6 +16,7 @@ class Audits:
         self.broken = BROKEN if ordered else BROKEN[:-1]
         self.made = self.impossible = 0
         self.invented = []   # lines of findings that cannot be true
+        self.problem = "none"  # why one could not be made
         self.last = None     # the counts of the last audit that was made
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self._repeat, daemon=True)
@@ -33,6 +34,7 @@ class Audits:
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         if done.returncode not in (0, 1) or not lines or not all(sink["read"] for sink in lines[-1]["summary"]["sinks"]):
             self.impossible += 1
+            self.problem = (done.stderr.splitlines() or [done.stdout[-300:]])[-1]
             return
         self.made += 1
         self.last = lines[-1]["summary"]
@@ -49,4 +51,4 @@ class Audits:
     def judge(self):
         return [Finding("audits invented", len(self.invented), 0, "findings of the command `audit`, beside the faults and at the end"),
                 at_least("audits made", self.made if self.last_made else 0, 2,
-                         f"with the last one; {self.impossible} met a server that was away")]
+                         f"with the last one; {self.impossible} could not be made, the last of them: {self.problem}")]

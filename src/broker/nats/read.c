@@ -43,7 +43,8 @@ struct reading {
     struct nats *nats;
     const struct read_request *request;
     char consumer[32 + NATS_TOKEN_BYTES];
-    uint64_t end;    /* the last sequence number of the stream when reading began */
+    uint64_t end;                 /* the last sequence number of the stream when reading began */
+    char reply[NATS_REPLY_BYTES]; /* where the messages of the current request arrive */
     int asked;       /* messages of the current request that have not come; 0: there is none */
     uint64_t last;   /* the last sequence number that was read */
     uint64_t number; /* of the last message that was delivered; they are consecutive */
@@ -205,7 +206,9 @@ static int take(struct reading *reading, natsMsg *message, struct error *error)
         reading->asked--;
         return take_message(reading, message, error);
     }
-    if (natsMsgHeader_Get(message, "Status", &status) != NATS_OK)
+    /* From nats-server 2.10 on a request that is complete has a status, too. */
+    if (strcmp(natsMsg_GetSubject(message), reading->reply) != 0 ||
+        natsMsgHeader_Get(message, "Status", &status) != NATS_OK)
         return 0;
     if (strcmp(status, "408") == 0 || strcmp(status, "404") == 0) {
         reading->asked = 0;
@@ -280,7 +283,6 @@ static int pull(struct reading *reading, struct error *error)
     char subject[NATS_TEXT_BYTES];
     char request[128];
     char token[NATS_TOKEN_BYTES];
-    char reply[NATS_REPLY_BYTES];
     natsStatus status;
 
     (void)snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s.%s",
@@ -289,8 +291,9 @@ static int pull(struct reading *reading, struct error *error)
                    "{\"batch\":%d,\"max_bytes\":%" PRId64 ",\"expires\":%" PRId64 "}",
                    PULL_MESSAGES, bytes, (int64_t)EXPIRES_S * NS_PER_S);
     nats_new_token(nats, token);
-    nats_reply_subject(nats, nats->next_request++, token, reply);
-    status = natsConnection_PublishRequestString(nats->connection, subject, reply, request);
+    nats_reply_subject(nats, nats->next_request++, token, reading->reply);
+    status =
+        natsConnection_PublishRequestString(nats->connection, subject, reading->reply, request);
     if (status != NATS_OK)
         return fail(reading, error, natsStatus_GetText(status));
     nats_flush(nats, clock_now_ms() + ASK_MS);
