@@ -48,7 +48,6 @@ struct auditing {
     char untold[512];     /* why nothing can be said of events without a row; "": it can */
     int reading;          /* the sink that is being read */
     struct progress progress;
-    int64_t total;
     char *shown[AUDIT_FINDINGS][AUDIT_SHOWN];
     struct missing_row *missing; /* for --repair */
     int64_t missing_count, missing_kept, missing_capacity;
