@@ -148,12 +148,13 @@ const struct command commands[] = {
      "  outbox-relay replay --topic 'invoice.>' --since 2h --dry-run\n",
      "topic since rate dry-run", 0, OPERANDS_MAX, true, cli_replay},
     {"audit",
-     "[--since WHEN | --from ID --to ID] [--sink NAME]\n       [--repair [--yes] [--rate N]] [--json]",
+     "[--since WHEN | --from ID --to ID]\n       [--sink NAME] [--repair [--yes] [--rate N]] [--json]",
      "what the brokers hold against what the table says",
      "Reads the rows that were sent and the messages that the brokers hold, and says which events\n"
      "are missing, there but unknown to the table, late within their key, there again or altered,\n"
-     "and how many are too old to tell. Relays may go on. Exit status: 0 no findings, 1 findings (also\n"
-     "after a repair), 2 the table does not say what was sent, 4 a broker could not be read.\n\n"
+     "and how many are too old to tell. Relays may go on.\n\n"
+     "Exit status: 0 no findings, 1 findings (also after a repair), 2 the table does not say what\n"
+     "was sent, 4 a broker could not be read.\n\n"
      "It reads the outbox and its parked table (SELECT). NATS: it makes a consumer on the stream,\n"
      "which it deletes. Kafka: it reads the topics without a group (READ and DESCRIBE).\n\n"
      "  --since WHEN   of what was sent since: " SINCE_HELP "\n"
