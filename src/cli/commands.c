@@ -148,7 +148,8 @@ const struct command commands[] = {
      "  outbox-relay replay --topic 'invoice.>' --since 2h --dry-run\n",
      "topic since rate dry-run", 0, OPERANDS_MAX, true, cli_replay},
     {"audit",
-     "[--since WHEN | --from ID --to ID]\n       [--sink NAME] [--repair [--yes] [--rate N]] [--json]",
+     "[--since WHEN | --from ID --to ID]\n"
+     "       [--sink NAME] [--repair [--yes] [--rate N]] [--json]",
      "what the brokers hold against what the table says",
      "Reads the rows that were sent and the messages that the brokers hold, and says which events\n"
      "are missing, there but unknown to the table, late within their key, there again or altered,\n"
