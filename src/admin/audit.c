@@ -21,9 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_ROWS 2000
-#define KNOWN_ROWS 20000
-
 enum page_column { PAGE_LAST, PAGE_PLACE, PAGE_ID, PAGE_SENT };
 
 struct place {
@@ -40,51 +37,25 @@ struct reading {
     bool parked; /* the parked table is read */
     char since[64];
     int64_t rank; /* of the last row, where the ids are no integers */
-    struct place places[PAGE_ROWS];
+    struct place places[AUDIT_PAGE_ROWS];
     int count;
-    struct sent_row sent[PAGE_ROWS]; /* of the batch's messages */
+    struct sent_row sent[AUDIT_PAGE_ROWS]; /* of the batch's messages */
     struct batch batch;
 };
 
-/* ---- statements ---- */
-
-static int put_number(FILE *out, const struct sql_call *call)
+struct statement audit_statement(const struct outbox_options *options, bool parked)
 {
-    return fprintf(out, "%d", strcmp(call->word, "known_rows") == 0 ? KNOWN_ROWS : PAGE_ROWS) < 0
-               ? -1
-               : 0;
-}
+    struct statement statement = {
+        .text = parked ? statement_audit_parked_rows : statement_audit_rows,
+        .rows = statement_claimed_rows,
+        .kind = parked ? CLAIM_PARKED : CLAIM_OUTBOX,
+        .limit = AUDIT_PAGE_ROWS,
+        .inline_bytes = options->batch_bytes / AUDIT_PAGE_ROWS,
+    };
 
-static const struct sql_word words[] = {
-    {"audit_rows", .put = put_number},
-    {"known_rows", .put = put_number},
-    {.name = NULL},
-};
-
-static char *audit_sql(const char *statement, const struct table_words *about)
-{
-    const struct sql_words more = table_words(about);
-    const struct sql_words list = {.list = words, .about = about, .more = &more};
-
-    return sql_render(statement, &list);
-}
-
-static struct statement audit_statement(const struct outbox_options *options, bool parked)
-{
-    return (struct statement){.name = "audit_rows",
-                              .text = parked ? statement_audit_parked_rows : statement_audit_rows,
-                              .rows = statement_claimed_rows,
-                              .kind = parked ? CLAIM_PARKED : CLAIM_OUTBOX,
-                              .limit = PAGE_ROWS,
-                              .inline_bytes = options->batch_bytes / PAGE_ROWS};
-}
-
-static PGresult *ask(struct admin *admin, const char *statement, int param_count,
-                     const char *const *params, struct error *error)
-{
-    const struct table_words about = {&admin->table, admin->options};
-
-    return admin_query_sql(admin, audit_sql(statement, &about), param_count, params, error);
+    (void)snprintf(statement.name, sizeof statement.name, "%s",
+                   parked ? "audit_parked_rows" : "audit_rows");
+    return statement;
 }
 
 /* ---- a page ---- */
@@ -281,12 +252,13 @@ static int read_page(struct reading *reading, char **last, struct error *error)
 
     if (session_execute(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", error) < 0)
         return -1;
-    page = ask(reading->admin, reading->parked ? statement_audit_parked_page : statement_audit_page,
-               4, params, error);
+    page = admin_query(reading->admin,
+                       reading->parked ? statement_audit_parked_page : statement_audit_page, 4,
+                       params, error);
     if (page == NULL)
         return -1;
     note_places(reading, page);
-    row = reading->parked && PQntuples(page) == PAGE_ROWS ? PAGE_ROWS - 1 : 0;
+    row = reading->parked && PQntuples(page) == AUDIT_PAGE_ROWS ? AUDIT_PAGE_ROWS - 1 : 0;
     has_more = PQntuples(page) > row && !PQgetisnull(page, row, PAGE_LAST) &&
                (!reading->parked || row > 0);
     if (has_more)
@@ -325,10 +297,9 @@ static int prepare(struct reading *reading, const struct routes *routes, struct 
     const struct statement parked = audit_statement(admin->options, true);
 
     admin->session.computes_values = admin->table.is_computed;
-    return session_prepare(&admin->session, "audit_rows", sql_statement(&rows, &about), error) <
-                       0 ||
-                   session_prepare(&admin->session, "audit_parked_rows",
-                                   sql_statement(&parked, &about), error) < 0
+    return session_prepare(&admin->session, rows.name, sql_statement(&rows, &about), error) < 0 ||
+                   session_prepare(&admin->session, parked.name, sql_statement(&parked, &about),
+                                   error) < 0
                ? -1
                : session_read_prepared(&admin->session, error);
 }
@@ -372,7 +343,7 @@ int admin_read_sent(struct admin *admin, const struct routes *routes,
     int status = -1;
 
     *rows = (struct sent_rows){.first_ms = INT64_MAX};
-    if (reading == NULL || batch_init(&reading->batch, PAGE_ROWS) < 0) {
+    if (reading == NULL || batch_init(&reading->batch, AUDIT_PAGE_ROWS) < 0) {
         free(reading);
         return error_no_memory(error);
     }
@@ -396,12 +367,12 @@ static int read_known(struct admin *admin, const char *statement, const struct s
                       int64_t *first_ms, struct error *error)
 {
     char *last = NULL;
-    int count = KNOWN_ROWS;
+    int count = AUDIT_KNOWN_ROWS;
     int status = 0;
 
-    while (count == KNOWN_ROWS && status == 0) {
+    while (count == AUDIT_KNOWN_ROWS && status == 0) {
         const char *params[1] = {last};
-        PGresult *page = ask(admin, statement, 1, params, error);
+        PGresult *page = admin_query(admin, statement, 1, params, error);
 
         if (page == NULL) {
             status = -1;

@@ -7,7 +7,6 @@
 #include "catalog/describe.h"
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
-#include "outbox/sql.h"
 
 #include <stdlib.h>
 
@@ -60,6 +59,10 @@ static const struct {
     {"adopt_behind", statement_adopt_behind, 0},
     {"count_unsent", statement_count_unsent, 0},
     {"sample", statement_sample, 0},
+    {"audit_page", statement_audit_page, MARKING | MARKED},
+    {"audit_parked_page", statement_audit_parked_page, MARKING | MARKED},
+    {"audit_known", statement_audit_known, MARKING | MARKED},
+    {"audit_parked_known", statement_audit_parked_known, MARKING | MARKED},
     {"emit_json", statement_emit_json, EMITTING},
     {"may_return_ids", statement_may_return_ids, EMITTING},
     {"inspect_role", statement_inspect_role, 0},
@@ -133,6 +136,7 @@ static const struct {
 } others[] = {
     {"parked_bounds", statement_parked_bounds, 0},
     {"payload_is_bytea", statement_payload_is_bytea, 0},
+    {"audit_since", statement_audit_since, MARKING | MARKED},
     {"replay_moments", statement_replay_moments, MARKING | MARKED},
     {"replay_ids", statement_replay_ids, MARKING | MARKED | INTEGERS},
     {"repair_ids", statement_repair_ids, MARKING | MARKED},
@@ -227,6 +231,12 @@ int admin_read_statements(struct admin *admin, const struct routes *routes,
         if (show(reader, statement.name, statement.text, sql_statement(&statement, &about), error) <
             0)
             return -1;
+    for (int parked = 0; parked <= 1 && (properties(&about.tables) & MARKED) != 0; parked++) {
+        statement = audit_statement(admin->options, parked);
+        if (show(reader, statement.name, statement.text, sql_statement(&statement, &about), error) <
+            0)
+            return -1;
+    }
     for (int i = 0; i < HORIZON_STATEMENTS && table_has_integer_ids(&admin->table); i++) {
         const char *text = horizon_statement_text((enum horizon_statement)i, admin->options);
 

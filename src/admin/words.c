@@ -42,6 +42,8 @@ static int put_number(FILE *out, const struct sql_call *call)
         {"unsent_max", UNSENT_COUNT_MAX},
         {"without_id_max", WITHOUT_ID_COUNT_MAX},
         {"notes_max", REFUSED_MAX},
+        {"audit_rows", AUDIT_PAGE_ROWS},
+        {"known_rows", AUDIT_KNOWN_ROWS},
     };
     size_t at = 0;
 
@@ -147,6 +149,8 @@ static const struct sql_word words[] = {
     {"unsent_max", .put = put_number},
     {"without_id_max", .put = put_number},
     {"notes_max", .put = put_number},
+    {"audit_rows", .put = put_number},
+    {"known_rows", .put = put_number},
     {"cutoff", .text = "clock_timestamp() - $1::int8 * interval '1 millisecond'"},
     {"unsent_from", .put = put_unsent_from},
     {"oldest", .choose = choose_oldest},

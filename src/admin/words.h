@@ -15,6 +15,8 @@ struct admin_words {
 #define PURGE_ROWS 1000           /* of one statement */
 #define UNSENT_COUNT_MAX 10000000 /* a few seconds */
 #define WITHOUT_ID_COUNT_MAX 100000
+#define AUDIT_PAGE_ROWS 2000   /* that `audit` looks at in a transaction */
+#define AUDIT_KNOWN_ROWS 20000 /* whose event ids `audit` reads at once */
 
 /* Ids that grow: a purge reads only the rows with the lowest ones. */
 bool has_sequential_ids(const struct table *table);

@@ -384,6 +384,31 @@ TEST(rows_behind_one_whose_topic_cannot_be_computed_wait_while_a_sink_is_away)
         0);
 }
 
+/* Its topic may turn out to be of the same sink. */
+TEST(a_row_that_cannot_be_computed_is_not_retried_before_the_earlier_rows_of_its_key_have_left)
+{
+    struct fixture *fixture = *state;
+
+    make_table(fixture);
+    start_while_away(fixture, "key", COLUMNS);
+    sql(fixture->conn,
+        "INSERT INTO outbox (kind, details) SELECT 'k' || n %% 4, CASE WHEN n <= 100 THEN"
+        " '{\"topic\": \"gone\"}' ELSE 'no JSON' END FROM generate_series(1, 103) n;"
+        " INSERT INTO outbox (kind, details) VALUES ('k1', '{\"topic\": \"gone\"}')");
+    wait_for_number(fixture->conn, 3, DEAD_ROWS);
+    stop_while_away(fixture);
+    sql(fixture->conn, "UPDATE outbox_parked SET raw = replace(raw, 'no JSON',"
+                       " '{\\\"topic\\\": \\\"gone\\\"}')");
+    expect(fixture, run(fixture, "dead", "retry", "101", "-c", fixture->config), 1);
+    assert_says(fixture->process.err, "until the earlier rows of its key have left the outbox");
+    sql(fixture->conn, "DELETE FROM outbox WHERE kind = 'k1' AND seq < 101;"
+                       " UPDATE outbox SET status = 'SENT' WHERE kind = 'k2' AND seq < 101");
+    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "2 rows will be tried again");
+    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox_parked WHERE state = 'dead'"),
+                     103);
+}
+
 TEST(a_row_whose_topic_cannot_be_computed_and_may_not_be_deleted_waits_while_a_sink_is_away)
 {
     static const char *const orders[] = {"none", "key"};

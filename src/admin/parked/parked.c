@@ -71,8 +71,8 @@ static void hand_over(const struct parked_rows *rows, const PGresult *result, in
         free(bytes[i]);
 }
 
-static int fail_missing(const struct parked_request *request, const char *words,
-                        struct error *error)
+static int fail_missing(const struct admin *admin, const struct parked_request *request,
+                        const char *words, struct error *error)
 {
     char safe[512];
 
@@ -81,17 +81,21 @@ static int fail_missing(const struct parked_request *request, const char *words,
                     request->verb == PARKED_SHOW ? "" : ": nothing was done");
     if (request->verb == PARKED_DROP)
         (void)error_hint(error, "a row that PostgreSQL refuses stays until it can be settled");
+    if (request->verb == PARKED_RETRY && admin->table.is_computed)
+        (void)error_hint(error, "a row that was kept as a whole (raw) waits until the earlier rows"
+                                " of its key have left the outbox");
     return -1;
 }
 
 /* Passes the rows of one result to the callback. Returns their number, or -1. */
-static int take_rows(struct walk *walk, const PGresult *result, struct error *error)
+static int take_rows(struct walk *walk, const struct admin *admin, const PGresult *result,
+                     struct error *error)
 {
     int count = PQgetisnull(result, 0, 1) ? 0 : PQntuples(result);
     int limit = walk->request->limit;
 
     if (!PQgetisnull(result, 0, 0))
-        return fail_missing(walk->request, PQgetvalue(result, 0, 0), error);
+        return fail_missing(admin, walk->request, PQgetvalue(result, 0, 0), error);
     if (limit > 0 && walk->total + count > limit)
         count = (int)(limit - walk->total);
     for (int row = 0; row < count && walk->rows->on_row != NULL; row++)
@@ -114,7 +118,7 @@ static int step(struct walk *walk, struct admin *admin, struct error *error)
     bool ids = request->id_count > 0;
     PGresult *result =
         session_query(&admin->session, walk->sql, ids ? 1 : PARAMS, ids ? by_id : by_filter, error);
-    int count = result != NULL ? take_rows(walk, result, error) : -1;
+    int count = result != NULL ? take_rows(walk, admin, result, error) : -1;
 
     PQclear(result);
     return count;

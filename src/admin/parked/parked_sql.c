@@ -119,6 +119,14 @@ static const char *choose_replay_is_tried(const void *about)
     return sql_keeps_order(tables->table, tables->options) ? statement_replay_is_tried : "true";
 }
 
+static const char *choose_overtakes_none(const void *about)
+{
+    const struct table_words *tables = ((const struct parked_words *)about)->tables;
+    bool is_ordered = sql_keeps_order(tables->table, tables->options);
+
+    return is_ordered && tables->table->is_computed ? statement_overtakes_none : "true";
+}
+
 /* By [outbox] park the row itself is in the outbox, where its owner may have corrected it. */
 static const char *choose_retried_raw(const void *about)
 {
@@ -143,6 +151,7 @@ static const struct sql_word words[] = {
     {"payload_max", .put = put_payload_max},
     {"parked_state_in_words", .text = statement_parked_state_in_words},
     {"word_as", .put = put_word_as},
+    {"overtakes_none", .choose = choose_overtakes_none},
     {"retried_raw", .choose = choose_retried_raw},
     {"missing_as_text", .text = statement_missing_as_text},
     {"since", .text = statement_since},
@@ -207,9 +216,13 @@ static const char *row_of(const struct parked_request *request, bool changes)
  * note were dropped. */
 static const char *choosable(const struct parked_request *request)
 {
-    if (request->id_count > 0)
-        return request->verb == PARKED_DROP ? "NOT {is_note}" : "true";
-    return request->verb == PARKED_LIST ? "true" : "state = 'dead'";
+    bool by_id = request->id_count > 0;
+
+    if (request->verb == PARKED_RETRY)
+        return by_id ? "{overtakes_none}" : "state = 'dead' AND {overtakes_none}";
+    if (request->verb == PARKED_DROP)
+        return by_id ? "NOT {is_note}" : "state = 'dead'";
+    return "true";
 }
 
 struct parked_statement parked_statement(const struct parked_request *request)

@@ -3,7 +3,7 @@ missing_words AS (
     SELECT NULL::text AS words
 ), chosen AS MATERIALIZED (
     SELECT seq AS chosen_seq
-    FROM {parked}
+    FROM {parked} head
     WHERE sent_at IS NULL AND {is_choosable} AND seq > $1::int8 AND seq < $2::int8
       AND ($3::text IS NULL OR type::text = $3)
       AND ($4::text IS NULL OR topic::text = $4)
