@@ -285,7 +285,8 @@ struct nats_stored {
     int header_count;
 };
 
-/* `message`: the object of the server's reply. 0, or -1: no memory, or too many headers. */
+/* `message`: the object of the server's reply. Without headers if there are too many: a relay sends
+ * fewer. 0, or -1: no memory. */
 int nats_stored_open(struct nats_stored *stored, const json_t *message);
 void nats_stored_close(struct nats_stored *stored);
 

@@ -36,7 +36,6 @@ struct delivery {
     uint64_t sequence;
     uint64_t number;
     int64_t time_ns;
-    uint64_t left;
 };
 
 struct reading {
@@ -65,27 +64,20 @@ static int fail(const struct reading *reading, struct error *error, const char *
 
 static bool read_delivery(const char *reply, struct delivery *delivery)
 {
-    uint64_t numbers[4];
+    uint64_t numbers[3];
     int tokens = 1;
-    int skip;
 
     for (const char *at = reply; *at != '\0'; at++)
         tokens += *at == '.';
     if (tokens != ACK_TOKENS && tokens < ACK_TOKENS_DOMAIN)
         return false;
-    skip = tokens == ACK_TOKENS ? 5 : 7;
-    for (; skip > 0 && reply != NULL; skip--) {
-        reply = strchr(reply, '.');
-        reply = reply != NULL ? reply + 1 : NULL;
-    }
-    for (int i = 0; i < 4 && reply != NULL; i++) {
+    for (int skip = tokens == ACK_TOKENS ? 5 : 7; skip > 0; skip--)
+        reply += strcspn(reply, ".") + 1;
+    for (int i = 0; i < 3; i++) {
         numbers[i] = strtoull(reply, NULL, 10);
-        reply = i < 3 ? strchr(reply, '.') : reply;
-        reply = reply != NULL && i < 3 ? reply + 1 : reply;
+        reply += strcspn(reply, ".") + 1;
     }
-    if (reply == NULL)
-        return false;
-    *delivery = (struct delivery){numbers[0], numbers[1], (int64_t)numbers[2], numbers[3]};
+    *delivery = (struct delivery){numbers[0], numbers[1], (int64_t)numbers[2]};
     return true;
 }
 
@@ -174,21 +166,45 @@ static int take_message(struct reading *reading, natsMsg *message, struct error 
     return status;
 }
 
+/* Asks for a stored message: *message, a part of *reply, which the caller releases, is NULL when
+ * the server says that there is none. No message of the consumer is on its way meanwhile: asking
+ * would drop it. */
+static int get_stored(struct reading *reading, const char *request, json_t **reply,
+                      const json_t **message, struct error *error)
+{
+    struct nats *nats = reading->nats;
+    char what[NATS_TEXT_BYTES];
+    const json_t *refusal;
+    const char *why;
+
+    (void)snprintf(what, sizeof what, "STREAM.MSG.GET.%s", nats->base.options->stream);
+    nats->ready_deadline_ms = clock_now_ms() + ASK_MS;
+    if (nats_call_api(nats, what, request, reply, error) < 0) {
+        (void)fail(reading, error, "a message cannot be fetched by its number");
+        return error_hint(error, "the user needs permission to publish to $JS.API.%s", what);
+    }
+    *message = json_object_get(*reply, "message");
+    refusal = json_object_get(*reply, "error");
+    if (*message != NULL ||
+        json_integer_value(json_object_get(refusal, "err_code")) == JSNoMessageFoundErr)
+        return 0;
+    why = json_string_value(json_object_get(refusal, "description"));
+    return fail(reading, error, why != NULL ? why : "the server does not say what it holds");
+}
+
 /* Nothing more came in time. The consumer may be at a replica that lags; the leader knows. */
 static int find_end(struct reading *reading, struct error *error)
 {
-    char what[NATS_TEXT_BYTES];
     char request[96];
+    const json_t *message;
     json_t *reply = NULL;
     int64_t next;
     int status;
 
-    (void)snprintf(what, sizeof what, "STREAM.MSG.GET.%s", reading->nats->base.options->stream);
     (void)snprintf(request, sizeof request, "{\"seq\":%" PRIu64 ",\"next_by_subj\":\">\"}",
                    reading->last + 1);
-    reading->nats->ready_deadline_ms = clock_now_ms() + ASK_MS;
-    status = nats_call_api(reading->nats, what, request, &reply, error);
-    next = json_integer_value(json_object_get(json_object_get(reply, "message"), "seq"));
+    status = get_stored(reading, request, &reply, &message, error);
+    next = status == 0 ? json_integer_value(json_object_get(message, "seq")) : 0;
     reading->done = status == 0 && (next == 0 || (uint64_t)next > reading->end);
     json_decref(reply);
     return status;
@@ -301,7 +317,6 @@ static int pull(struct reading *reading, struct error *error)
     return 0;
 }
 
-/* One that is gone meanwhile is as one that the server dropped before. */
 static int take_stored(struct reading *reading, const struct delivery *delivery,
                        const json_t *message, struct error *error)
 {
@@ -310,7 +325,7 @@ static int take_stored(struct reading *reading, const struct delivery *delivery,
     int status;
 
     if (nats_stored_open(&stored, message) < 0)
-        return fail(reading, error, "a message has too many headers");
+        return error_no_memory(error);
     held.header_count = stored.header_count;
     held.destination = text_of(stored.subject);
     if (stored.payload_len > 0)
@@ -320,28 +335,20 @@ static int take_stored(struct reading *reading, const struct delivery *delivery,
     return status;
 }
 
-/* No message is on its way meanwhile: asking would drop it. */
+/* A message that is gone by now is left out, as one that was dropped before. */
 static int fetch_doubtful(struct reading *reading, struct error *error)
 {
-    struct nats *nats = reading->nats;
-    char what[NATS_TEXT_BYTES];
     char request[48];
     int status = 0;
 
-    (void)snprintf(what, sizeof what, "STREAM.MSG.GET.%s", nats->base.options->stream);
     for (int i = 0; i < reading->doubtful_count && status == 0; i++) {
         const struct delivery *delivery = &reading->doubtful[i];
         const json_t *message;
         json_t *reply = NULL;
 
         (void)snprintf(request, sizeof request, "{\"seq\":%" PRIu64 "}", delivery->sequence);
-        nats->ready_deadline_ms = clock_now_ms() + ASK_MS;
-        if (nats_call_api(nats, what, request, &reply, error) < 0) {
-            (void)fail(reading, error, "a message with an empty header cannot be fetched");
-            return error_hint(error, "the user needs permission to publish to $JS.API.%s", what);
-        }
-        message = json_object_get(reply, "message");
-        if (message != NULL)
+        status = get_stored(reading, request, &reply, &message, error);
+        if (status == 0 && message != NULL)
             status = take_stored(reading, delivery, message, error);
         json_decref(reply);
     }
@@ -380,7 +387,7 @@ static int read_all(struct reading *reading, struct error *error)
             status = take(reading, message, error);
         if (message != NULL)
             nats_discard(nats, message);
-        if (status == 0 && (reading->asked == 0 || reading->done))
+        if (status == 0 && reading->doubtful_count > 0 && (reading->asked == 0 || reading->done))
             status = fetch_doubtful(reading, error);
         if (status == 0 && !reading->done)
             status = check_silence(reading, error);

@@ -40,8 +40,8 @@ static struct text trim(char *from, char *to)
     return (struct text){from, (size_t)(to - from)};
 }
 
-/* The lines behind the first one, "NATS/1.0". */
-static int read_headers(struct nats_stored *stored)
+/* The lines behind the first one, "NATS/1.0". Too many are none. */
+static void read_headers(struct nats_stored *stored)
 {
     char *line = strstr(stored->block, "\r\n");
 
@@ -51,13 +51,14 @@ static int read_headers(struct nats_stored *stored)
 
         if (end == NULL || colon == NULL || colon > end)
             break;
-        if (stored->header_count == NATS_STORED_HEADERS_MAX)
-            return -1;
+        if (stored->header_count == NATS_STORED_HEADERS_MAX) {
+            stored->header_count = 0;
+            return;
+        }
         stored->headers[stored->header_count++] =
             (struct header){{line, (size_t)(colon - line)}, trim(colon + 1, end)};
         line = end;
     }
-    return 0;
 }
 
 static char *decoded(const json_t *message, const char *name, size_t *len)
@@ -76,11 +77,12 @@ int nats_stored_open(struct nats_stored *stored, const json_t *message)
     stored->subject = strdup(subject != NULL ? subject : "");
     stored->payload = decoded(message, "data", &stored->payload_len);
     stored->block = decoded(message, "hdrs", &block_len);
-    if (stored->subject != NULL && stored->payload != NULL && stored->block != NULL &&
-        read_headers(stored) == 0)
-        return 0;
-    nats_stored_close(stored);
-    return -1;
+    if (stored->subject == NULL || stored->payload == NULL || stored->block == NULL) {
+        nats_stored_close(stored);
+        return -1;
+    }
+    read_headers(stored);
+    return 0;
 }
 
 void nats_stored_close(struct nats_stored *stored)
