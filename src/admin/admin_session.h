@@ -3,7 +3,6 @@
 
 #include "admin/admin.h"
 #include "catalog/table.h"
-#include "outbox/sql.h"
 
 /* Shared by the files that implement admin.h; no other file includes this header. */
 
@@ -34,9 +33,6 @@ int admin_order_kept_by(struct admin *admin, const char **who, struct error *err
 
 /* 0, or -1 with *error set when `emit` has no columns for the values of an event. */
 int admin_check_emit(const struct table *table, struct error *error);
-
-/* How `audit` reads the values of rows of the outbox, or of the parked table. */
-struct statement audit_statement(const struct outbox_options *options, bool parked);
 
 /* ---- the parts of check; each adds findings, and returns 0, or -1 when a look-up failed ---- */
 

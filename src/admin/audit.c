@@ -3,11 +3,12 @@
  *
  * A page is read in a transaction of its own that only reads, so no snapshot lasts long. It finds
  * the places of its rows first: the snapshot keeps them where they are. Their values come in parts
- * of at most batch_bytes. A part that PostgreSQL cannot read is halved until the row is alone that
- * is to blame.
+ * of at most batch_bytes. A part that PostgreSQL cannot read is halved until only the row at
+ * fault is left.
  */
-#include "admin/admin_session.h"
+#include "admin/audit.h"
 
+#include "admin/admin_session.h"
 #include "admin/parked/parked_sql.h"
 #include "admin/words.h"
 #include "catalog/describe.h"

@@ -2,6 +2,7 @@
  * describes the tables. */
 #include "admin/admin_session.h"
 
+#include "admin/audit.h"
 #include "admin/parked/parked_sql.h"
 #include "admin/words.h"
 #include "catalog/describe.h"

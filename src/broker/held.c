@@ -1,4 +1,4 @@
-/* Which event a message is of that a broker holds. */
+/* Finds the event to which a broker's message belongs. */
 
 #include "broker/broker.h"
 
@@ -18,7 +18,8 @@ static struct text header_of(const struct held *held, struct text name)
 /* The member "id" of a structured CloudEvent, copied into the buffer. */
 static struct text id_in_json(struct text payload, char *buffer, size_t size)
 {
-    json_t *event = json_loadb(payload.data, payload.len, 0, NULL);
+    json_t *event =
+        json_loadb(payload.data, payload.len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
     json_t *id = json_object_get(event, "id");
     struct text text = {NULL, 0};
 

@@ -29,7 +29,7 @@ ROOMS = {
     "wake": {"catalog", "pg", "base"},
     "admin/audit": {"admin/parked", "admin", "outbox", "outbox/slices", "catalog", "sql", "pg", "route", "message", "base"},
     "admin/explain": {"admin", "outbox", "outbox/slices", "catalog", "sql", "pg", "route", "message", "base"},
-    "admin/statements": {"admin/parked", "admin", "outbox", "outbox/slices", "catalog", "sql", "pg", "route", "message", "base"},
+    "admin/statements": {"admin/audit", "admin/parked", "admin", "outbox", "outbox/slices", "catalog", "sql", "pg", "route", "message", "base"},
     "admin/status": {"admin/parked", "admin", "catalog", "sql", "pg", "route", "message", "base"},
     "admin/parked": {"admin", "catalog", "sql", "pg", "route", "message", "base"},
     "admin": {"catalog", "sql", "pg", "route", "message", "base"},

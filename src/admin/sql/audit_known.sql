@@ -6,6 +6,6 @@ FROM (
     SELECT {id} AS id, {event_id}::text AS event_id, {sent_at}::timestamptz AS sent_at
     FROM {outbox}
     WHERE {id} IS NOT NULL AND ($1::text IS NULL OR {id} > $1::text::{id_type})
-    ORDER BY {id} LIMIT {known_rows}
+    ORDER BY 1 LIMIT {known_rows}
 ) page
 ORDER BY page.id

@@ -10,7 +10,7 @@ WITH looked AS MATERIALIZED (
       AND ($2::text IS NULL OR {id} >= $2::text::{id_type})
       AND ($3::text IS NULL OR {id} <= $3::text::{id_type})
       AND {where_of_sent}
-    ORDER BY {id} LIMIT {audit_rows}
+    ORDER BY 2 LIMIT {audit_rows}
 ), page AS (
     SELECT * FROM looked WHERE isfinite(sent_at) AND ($4::timestamptz IS NULL OR sent_at >= $4::timestamptz)
 )

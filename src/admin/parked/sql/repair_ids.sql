@@ -1,5 +1,5 @@
 -- The rows that `audit --repair` sends again: of those that the ids name, the ones that are still there and have no
--- copy that waits to be sent. Returns NULL, as replay_ids does when all were found, and the ids as an array.
+-- copy that waits to be sent. Returns NULL, because ids that name no row are no error here, and the ids as an array.
 -- $1 text[] the ids.
 WITH hits AS MATERIALIZED (
     SELECT {id} AS id FROM {outbox}
