@@ -9,7 +9,8 @@
  *
  * Each row and each message becomes a record of about 100 bytes in temporary files (spill.h), in a
  * bucket chosen by the event id. The buckets are compared one by one, so memory holds one in 128 of
- * the records. Events of a key are then compared in the same way, in buckets chosen by the key.
+ * the records, unless very many share an event id. Events of a key are then compared in the same
+ * way, in buckets chosen by the key; a bucket of more than 16 MiB is sorted in parts (sort.c).
  */
 
 #define AUDIT_DIGEST_BYTES 16 /* of SHA-256 */
@@ -26,7 +27,8 @@ struct audit_row {
     int64_t rank;    /* grows in the order of the ids */
     int64_t sent_ms; /* since 1970 */
     int sink;
-    int topic; /* the caller's number of the destination */
+    int topic;     /* the caller's number of the destination */
+    int partition; /* to which its key goes now; -1: any */
     bool has_content;
     struct audit_digest content; /* has_content: of what the row is at the broker */
     bool has_key;
@@ -77,7 +79,7 @@ struct audit_finding {
     int64_t rank;     /* of the row */
     int64_t sent_ms;  /* of the row */
     int topic;        /* of the message, or where the row should be */
-    int partition;    /* -1: not known */
+    int partition;    /* likewise; -1: not known */
     int64_t position; /* of the message; -1: there is none */
     int64_t time_ms;  /* of the message */
     int64_t after;    /* AUDIT_LATE: the position of the later event before it */
@@ -85,8 +87,9 @@ struct audit_finding {
 
 struct audit_judge {
     /* What a row is that its broker does not hold: AUDIT_MISSING, or AUDIT_OLD_ROW or
-     * AUDIT_NOT_READ. Called after all rows and messages were compared. */
-    enum audit_kind (*judge_row)(const void *closure, int sink, int topic, int64_t sent_ms);
+     * AUDIT_NOT_READ. Called after all rows and messages were compared. Of the finding are set: the
+     * ids, sent_ms, sink, topic and partition. */
+    enum audit_kind (*judge_row)(const void *closure, const struct audit_finding *row);
     void (*on_finding)(void *closure, const struct audit_finding *finding);
     void *closure;
 };
@@ -115,9 +118,11 @@ int64_t audit_unknown(const struct audit *audit);
  * row, and those of others. */
 bool audit_unknown_is_oldest(const struct audit *audit);
 
-/* Afterwards, of those: adds an event that the table knows, whatever its state, */
+/* After audit_compare(): adds an event id that the table has, whatever the state of its row. 0, or
+ * -1. */
 int audit_add_known(struct audit *audit, struct text event_id, struct error *error);
-/* and reports the others. One whose message is older than `oldest_ms` is AUDIT_OLD_HELD. */
+/* Then reports the events without a row whose ids were not added. One whose message is older than
+ * `oldest_ms` is AUDIT_OLD_HELD. 0, or -1. */
 int audit_judge_unknown(struct audit *audit, int64_t oldest_ms, const struct audit_judge *judge,
                         struct error *error);
 
@@ -127,6 +132,9 @@ void audit_leave_unknown(struct audit *audit);
 /* The longest time from a message to the mark of its row, and from a mark to the message: the
  * clocks of the servers differ. They are known when judge_row() is called. */
 int64_t audit_lag_ms(const struct audit *audit);
+/* Whether an event is in another partition than its key would go to now: partitions were added.
+ * Known likewise. */
+bool audit_has_moved(const struct audit *audit);
 int64_t audit_lead_ms(const struct audit *audit);
 
 #endif

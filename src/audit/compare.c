@@ -11,12 +11,31 @@ static int compare_ids(const char *a, size_t a_len, const char *b, size_t b_len)
     return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
 }
 
-/* By event, and in the order of the ids. */
+static int compare_rows_by_sink(const struct row_record *left, const struct row_record *right)
+{
+    int order = compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
+
+    return order != 0 ? order : compare_numbers(left->sink, right->sink);
+}
+
+/* By event, sink and content. */
 static int compare_rows(const void *a, const void *b)
 {
     const struct row_record *left = *(const struct row_record *const *)a;
     const struct row_record *right = *(const struct row_record *const *)b;
-    int order = compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
+    int order = compare_rows_by_sink(left, right);
+
+    if (order == 0)
+        order = memcmp(&left->content, &right->content, sizeof left->content);
+    return order != 0 ? order : compare_numbers(left->rank, right->rank);
+}
+
+/* By event and sink, and in the order of the ids. */
+static int compare_absent(const void *a, const void *b)
+{
+    const struct row_record *left = *(const struct row_record *const *)a;
+    const struct row_record *right = *(const struct row_record *const *)b;
+    int order = compare_rows_by_sink(left, right);
 
     return order != 0 ? order : compare_numbers(left->rank, right->rank);
 }
@@ -47,7 +66,7 @@ static int compare_known(const void *a, const void *b)
 
 /* ---- one event ---- */
 
-/* The rows and the messages of an event: parts of the sorted lists. */
+/* The rows and the messages of an event, or those of one sink: parts of the sorted lists. */
 struct event {
     struct audit *audit;
     const struct audit_judge *judge;
@@ -57,22 +76,28 @@ struct event {
     size_t held_count;
 };
 
+static struct audit_finding finding_of(const struct row_record *row)
+{
+    return (struct audit_finding){.event_id = {row->texts, row->event_id_len},
+                                  .id = {row->texts + row->event_id_len, row->id_len},
+                                  .rank = row->rank,
+                                  .sent_ms = row->sent_ms,
+                                  .sink = row->sink,
+                                  .topic = row->topic,
+                                  .partition = row->partition,
+                                  .position = -1};
+}
+
 static void report(const struct event *event, enum audit_kind kind, const struct row_record *row,
                    const struct held_record *held)
 {
-    struct audit_finding finding = {.kind = kind, .partition = -1, .position = -1};
+    struct audit_finding finding = {.partition = -1, .position = -1};
 
     event->audit->counts[kind]++;
     if (kind >= AUDIT_FINDINGS)
         return;
-    if (row != NULL) {
-        finding.event_id = (struct text){row->texts, row->event_id_len};
-        finding.id = (struct text){row->texts + row->event_id_len, row->id_len};
-        finding.rank = row->rank;
-        finding.sent_ms = row->sent_ms;
-        finding.sink = row->sink;
-        finding.topic = row->topic;
-    }
+    if (row != NULL)
+        finding = finding_of(row);
     if (held != NULL) {
         finding.event_id = (struct text){held->texts, held->event_id_len};
         finding.sink = held->sink;
@@ -81,18 +106,27 @@ static void report(const struct event *event, enum audit_kind kind, const struct
         finding.position = held->position;
         finding.time_ms = held->time_ms;
     }
+    finding.kind = kind;
     event->judge->on_finding(event->judge->closure, &finding);
 }
 
-/* Whether a row of this event and sink has the message's content; true as well when that cannot be
- * told. */
+/* Whether one of the rows has the message's content. */
 static bool is_content_of_row(const struct event *event, const struct held_record *held)
 {
-    for (size_t i = 0; i < event->row_count; i++)
-        if (event->rows[i]->sink == held->sink &&
-            (!event->rows[i]->has_content ||
-             memcmp(&event->rows[i]->content, &held->content, sizeof held->content) == 0))
+    size_t low = 0;
+    size_t high = event->row_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = memcmp(&event->rows[middle]->content, &held->content, sizeof held->content);
+
+        if (order == 0)
             return true;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
     return false;
 }
 
@@ -111,12 +145,12 @@ static int place(const struct event *event, const struct row_record *row,
     *record = (struct placed_record){.size = size,
                                      .event_id_len = row->event_id_len,
                                      .id_len = row->id_len,
-                                     .sink = held->sink,
-                                     .topic = held->topic,
-                                     .partition = held->partition,
                                      .was_parked = row->was_parked,
                                      .is_replayed = held->is_replayed,
-                                     .key = row->key,
+                                     .place = {.key = row->key,
+                                               .sink = held->sink,
+                                               .topic = held->topic,
+                                               .partition = held->partition},
                                      .rank = row->rank,
                                      .position = held->position,
                                      .time_ms = held->time_ms,
@@ -150,30 +184,40 @@ static const struct held_record *earlier(const struct held_record *first,
     return first == NULL || (!is_same && next->time_ms < first->time_ms) ? next : first;
 }
 
-/* The messages of one sink, of which `rows` are to be there, a message each. */
-static int judge_sink(const struct event *event, int sink, struct error *error)
+/* Of the rows of one sink: the first, in the order of the ids. */
+static const struct row_record *first_row(const struct event *event)
 {
+    const struct row_record *first = event->rows[0];
+
+    for (size_t i = 1; i < event->row_count; i++)
+        if (event->rows[i]->rank < first->rank)
+            first = event->rows[i];
+    return first;
+}
+
+/* Whether the content of all rows is known. */
+static bool has_contents(const struct event *event)
+{
+    for (size_t i = 0; i < event->row_count; i++)
+        if (!event->rows[i]->has_content)
+            return false;
+    return true;
+}
+
+/* One sink. Each row is to have a message there, and there is one at least. */
+static int judge_sink(const struct event *event, struct error *error)
+{
+    const struct row_record *row = first_row(event);
     const struct held_record *first = NULL;
     const struct held_record *first_replayed = NULL;
     const struct held_record *altered = NULL;
-    const struct row_record *row = NULL;
-    size_t rows = 0;
     size_t originals = 0;
-    bool compared = true;
+    bool compared = has_contents(event);
 
-    for (size_t i = 0; i < event->row_count; i++) {
-        if (event->rows[i]->sink != sink)
-            continue;
-        row = row == NULL ? event->rows[i] : row;
-        compared = compared && event->rows[i]->has_content;
-        rows++;
-    }
     for (size_t i = 0; i < event->held_count; i++) {
         const struct held_record *held = event->held[i];
 
-        if (held->sink != sink)
-            continue;
-        if (altered == NULL && !is_content_of_row(event, held))
+        if (altered == NULL && compared && !is_content_of_row(event, held))
             altered = held;
         if (held->is_replayed) {
             first_replayed = earlier(first_replayed, held);
@@ -181,28 +225,20 @@ static int judge_sink(const struct event *event, int sink, struct error *error)
             continue;
         }
         first = earlier(first, held);
-        if (++originals > rows)
+        if (++originals > event->row_count)
             report(event, AUDIT_AGAIN, row, held);
     }
     if (first == NULL)
         first = first_replayed;
-    if (first == NULL)
-        return 0;
-    event->audit->counts[AUDIT_FOUND] += (int64_t)rows;
+    event->audit->counts[AUDIT_FOUND] += (int64_t)event->row_count;
     measure_lag(event->audit, row, first);
+    if (altered == NULL && row->partition >= 0 && row->partition != first->partition)
+        event->audit->has_moved = true;
     if (altered != NULL)
         report(event, AUDIT_ALTERED, row, altered);
     else if (!compared)
         report(event, AUDIT_NOT_COMPARED, row, first);
     return place(event, row, first, error);
-}
-
-static bool is_held(const struct event *event, int sink)
-{
-    for (size_t i = 0; i < event->held_count; i++)
-        if (event->held[i]->sink == sink)
-            return true;
-    return false;
 }
 
 /* Keeps the first message of each sink for audit_judge_unknown(); the others are again there. */
@@ -242,26 +278,67 @@ static int keep_absent(struct audit *audit, const struct row_record *row, struct
                      error);
 }
 
+/* The first message at a sink where the event has no row; NULL: there is none. */
+static const struct held_record *find_elsewhere(const struct event *event)
+{
+    size_t row = 0;
+
+    for (size_t i = 0; i < event->held_count; i++) {
+        while (row < event->row_count && event->rows[row]->sink < event->held[i]->sink)
+            row++;
+        if (row == event->row_count || event->rows[row]->sink != event->held[i]->sink)
+            return event->held[i];
+    }
+    return NULL;
+}
+
+/* The rows of one sink, of which `row` is the first, and its messages, none of which is before
+ * `at`. */
+static struct event part_of_sink(const struct event *event, size_t row, size_t at)
+{
+    int32_t sink = event->rows[row]->sink;
+    struct event part = *event;
+
+    while (at < event->held_count && event->held[at]->sink < sink)
+        at++;
+    part.rows += row;
+    part.held += at;
+    part.row_count = part.held_count = 0;
+    while (row + part.row_count < event->row_count && part.rows[part.row_count]->sink == sink)
+        part.row_count++;
+    while (at + part.held_count < event->held_count && part.held[part.held_count]->sink == sink)
+        part.held_count++;
+    return part;
+}
+
+/* One sink, which does not hold the event. */
+static int judge_not_held(const struct event *part, const struct held_record *elsewhere,
+                          struct error *error)
+{
+    for (size_t i = 0; i < part->row_count; i++)
+        if (elsewhere != NULL)
+            report(part, AUDIT_ELSEWHERE, part->rows[i], elsewhere);
+        else if (keep_absent(part->audit, part->rows[i], error) < 0)
+            return -1;
+    return 0;
+}
+
 static int judge_event(const struct event *event, struct error *error)
 {
-    if (event->row_count == 0)
-        return keep_unknown(event, error);
-    for (size_t i = 0; i < event->row_count; i++) {
-        const struct row_record *row = event->rows[i];
-        bool is_first = true;
+    const struct held_record *elsewhere = find_elsewhere(event);
+    struct event part;
+    size_t at = 0;
+    int status = event->row_count > 0 ? 0 : keep_unknown(event, error);
 
-        for (size_t j = 0; j < i; j++)
-            is_first = is_first && event->rows[j]->sink != row->sink;
-        if (is_held(event, row->sink)) {
-            if (is_first && judge_sink(event, row->sink, error) < 0)
-                return -1;
-        } else if (event->held_count > 0) {
-            report(event, AUDIT_ELSEWHERE, row, event->held[0]);
-        } else if (keep_absent(event->audit, row, error) < 0) {
-            return -1;
-        }
+    for (size_t row = 0; row < event->row_count && status == 0; row += part.row_count) {
+        part = part_of_sink(event, row, at);
+        at = (size_t)(part.held - event->held) + part.held_count;
+        if (part.held_count > 0)
+            status = judge_sink(&part, error);
+        else
+            status = judge_not_held(&part, elsewhere, error);
     }
-    return 0;
+    return status;
 }
 
 /* ---- all events ---- */
@@ -340,13 +417,13 @@ static int judge_absent(struct audit *audit, const struct audit_judge *judge, st
 
     for (int bucket = 0; audit->absent != NULL && bucket < SPILL_BUCKETS; bucket++) {
         struct records rows;
-        int status = records_take(audit->absent, bucket, compare_rows, &rows, error);
+        int status = records_take(audit->absent, bucket, compare_absent, &rows, error);
 
         for (size_t i = 0; status == 0 && i < rows.count; i++) {
             const struct row_record *row = rows.list[i];
+            const struct audit_finding finding = finding_of(row);
 
-            report(&event, judge->judge_row(judge->closure, row->sink, row->topic, row->sent_ms),
-                   row, NULL);
+            report(&event, judge->judge_row(judge->closure, &finding), row, NULL);
         }
         records_free(&rows);
         if (status < 0)

@@ -1,73 +1,86 @@
 /* The order of each key, in each partition or stream: which events came after a later one. */
 #include "audit/records.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+static int compare_places(const struct place *a, const struct place *b)
+{
+    int order = memcmp(&a->key, &b->key, sizeof a->key);
+
+    if (order == 0)
+        order = compare_numbers(a->sink, b->sink);
+    if (order == 0)
+        order = compare_numbers(a->topic, b->topic);
+    return order != 0 ? order : compare_numbers(a->partition, b->partition);
+}
 
 /* By key and place; then as the broker has them. */
 static int compare_placed(const void *a, const void *b)
 {
     const struct placed_record *left = *(const struct placed_record *const *)a;
     const struct placed_record *right = *(const struct placed_record *const *)b;
-    int order = memcmp(&left->key, &right->key, sizeof left->key);
+    int order = compare_places(&left->place, &right->place);
 
     if (order == 0)
-        order = compare_numbers(left->sink, right->sink);
-    if (order == 0)
-        order = compare_numbers(left->topic, right->topic);
-    if (order == 0)
-        order = compare_numbers(left->partition, right->partition);
-    return order != 0 ? order : compare_numbers(left->position, right->position);
+        order = compare_numbers(left->position, right->position);
+    return order != 0 ? order : compare_numbers(left->rank, right->rank);
 }
 
-static bool is_same_place(const struct placed_record *a, const struct placed_record *b)
-{
-    return memcmp(&a->key, &b->key, sizeof a->key) == 0 && a->sink == b->sink &&
-           a->topic == b->topic && a->partition == b->partition;
-}
+/* What was visited so far: the event of the highest rank at the last place. */
+struct order {
+    struct audit *audit;
+    const struct audit_judge *judge;
+    bool has_latest;
+    struct place place;
+    int64_t rank;
+    int64_t position;
+};
 
-static void report(struct audit *audit, const struct audit_judge *judge,
-                   const struct placed_record *late, const struct placed_record *later)
+static void report(const struct order *order, const struct placed_record *late)
 {
     enum audit_kind kind = late->is_replayed  ? AUDIT_LATE_REPLAYED
                            : late->was_parked ? AUDIT_LATE_PARKED
                                               : AUDIT_LATE;
     const struct audit_finding finding = {.kind = kind,
-                                          .sink = late->sink,
+                                          .sink = late->place.sink,
                                           .event_id = {late->texts, late->event_id_len},
                                           .id = {late->texts + late->event_id_len, late->id_len},
                                           .rank = late->rank,
                                           .sent_ms = late->sent_ms,
-                                          .topic = late->topic,
-                                          .partition = late->partition,
+                                          .topic = late->place.topic,
+                                          .partition = late->place.partition,
                                           .position = late->position,
                                           .time_ms = late->time_ms,
-                                          .after = later->position};
+                                          .after = order->position};
 
-    audit->counts[kind]++;
+    order->audit->counts[kind]++;
     if (kind < AUDIT_FINDINGS)
-        judge->on_finding(judge->closure, &finding);
+        order->judge->on_finding(order->judge->closure, &finding);
+}
+
+static void visit(void *closure, const void *visited)
+{
+    struct order *order = closure;
+    const struct placed_record *record = visited;
+
+    if (order->has_latest && compare_places(&order->place, &record->place) == 0 &&
+        record->rank <= order->rank) {
+        report(order, record);
+        return;
+    }
+    order->has_latest = true;
+    order->place = record->place;
+    order->rank = record->rank;
+    order->position = record->position;
 }
 
 int audit_compare_order(struct audit *audit, const struct audit_judge *judge, struct error *error)
 {
-    for (int bucket = 0; bucket < SPILL_BUCKETS; bucket++) {
-        const struct placed_record *latest = NULL;
-        struct records placed;
+    struct order order = {.audit = audit, .judge = judge};
+    const struct visitor visitor = {compare_placed, visit, &order};
 
-        if (records_take(audit->placed, bucket, compare_placed, &placed, error) < 0) {
-            records_free(&placed);
+    for (int bucket = 0; bucket < SPILL_BUCKETS; bucket++)
+        if (records_visit(audit->placed, bucket, audit->order_bytes, &visitor, error) < 0)
             return -1;
-        }
-        for (size_t i = 0; i < placed.count; i++) {
-            const struct placed_record *record = placed.list[i];
-
-            if (latest == NULL || !is_same_place(latest, record) || record->rank > latest->rank)
-                latest = record;
-            else
-                report(audit, judge, record, latest);
-        }
-        records_free(&placed);
-    }
     return 0;
 }

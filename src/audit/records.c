@@ -16,6 +16,12 @@ struct audit *audit_open(struct error *error)
         free(audit);
         return NULL;
     }
+    if (EVP_DigestInit_ex(audit->hashing, EVP_sha256(), NULL) != 1) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "OpenSSL has no SHA-256");
+        audit_close(audit);
+        return NULL;
+    }
+    audit->order_bytes = ORDER_BYTES;
     audit->first_found_ms = INT64_MAX;
     audit->first_unknown_ms = INT64_MAX;
     if ((audit->rows = spill_open(error)) != NULL && (audit->held = spill_open(error)) != NULL &&
@@ -55,7 +61,7 @@ static void hash_field(struct audit *audit, struct text text)
 
 static struct audit_digest end_hash(struct audit *audit)
 {
-    unsigned char whole[EVP_MAX_MD_SIZE];
+    unsigned char whole[EVP_MAX_MD_SIZE] = {0};
     struct audit_digest digest;
 
     (void)EVP_DigestFinal_ex(audit->hashing, whole, NULL);
@@ -197,6 +203,7 @@ int audit_add_row(struct audit *audit, const struct audit_row *row, struct error
                                   .sent_ms = row->sent_ms,
                                   .sink = row->sink,
                                   .topic = row->topic,
+                                  .partition = row->partition,
                                   .has_content = row->has_content,
                                   .has_key = row->has_key,
                                   .was_parked = row->was_parked,
@@ -249,28 +256,35 @@ int audit_add_known(struct audit *audit, struct text event_id, struct error *err
 
 /* ---- a bucket ---- */
 
-int records_take(struct spill *spill, int bucket, int (*compare)(const void *, const void *),
-                 struct records *records, struct error *error)
+int records_sort(struct records *records, size_t len, int (*compare)(const void *, const void *),
+                 struct error *error)
 {
-    size_t len;
     size_t count = 0;
-    uint32_t size;
+    size_t size;
 
-    *records = (struct records){NULL, NULL, 0};
-    if (spill_take(spill, bucket, &records->bytes, &len, error) < 0)
-        return -1;
-    for (size_t at = 0; at < len; at += size, count++)
-        memcpy(&size, records->bytes + at, sizeof size);
+    for (size_t at = 0; (size = record_size(records->bytes + at, len - at)) > 0; at += size)
+        count++;
     records->list = malloc((count > 0 ? count : 1) * sizeof(*records->list));
     if (records->list == NULL)
         return error_no_memory(error);
-    for (size_t at = 0; at < len; at += size) {
-        memcpy(&size, records->bytes + at, sizeof size);
+    for (size_t at = 0; records->count < count; at += size) {
+        size = record_size(records->bytes + at, len - at);
         records->list[records->count++] = records->bytes + at;
     }
     if (count > 1)
         qsort(records->list, count, sizeof(*records->list), compare);
     return 0;
+}
+
+int records_take(struct spill *spill, int bucket, int (*compare)(const void *, const void *),
+                 struct records *records, struct error *error)
+{
+    size_t len;
+
+    *records = (struct records){NULL, NULL, 0};
+    if (spill_take(spill, bucket, &records->bytes, &len, error) < 0)
+        return -1;
+    return records_sort(records, len, compare, error);
 }
 
 void records_free(struct records *records)
@@ -304,6 +318,11 @@ bool audit_unknown_is_oldest(const struct audit *audit)
 int64_t audit_lag_ms(const struct audit *audit)
 {
     return audit->lag_ms;
+}
+
+bool audit_has_moved(const struct audit *audit)
+{
+    return audit->has_moved;
 }
 
 int64_t audit_lead_ms(const struct audit *audit)

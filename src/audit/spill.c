@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* A file is made of chunks, each of one bucket. */
-#define CHUNK_BYTES (16 * 1024)
+#define CHUNK_BYTES SPILL_PART_BYTES
 
 struct spill {
     int descriptor;
@@ -142,21 +142,42 @@ static int read_chunk(const struct spill *spill, size_t chunk, char *bytes, stru
     return 0;
 }
 
+size_t spill_len(const struct spill *spill, int bucket)
+{
+    return spill->len[bucket];
+}
+
+struct spill_reader spill_read(struct spill *spill, int bucket)
+{
+    return (struct spill_reader){spill, bucket, 0, spill->len[bucket]};
+}
+
+int spill_next(struct spill_reader *reader, char *bytes, size_t *len, struct error *error)
+{
+    const struct spill *spill = reader->spill;
+
+    *len = reader->left < CHUNK_BYTES ? reader->left : CHUNK_BYTES;
+    reader->left -= *len;
+    if (*len < CHUNK_BYTES) {
+        memcpy(bytes, spill->last[reader->bucket], *len);
+        return 0;
+    }
+    while (spill->owners[reader->chunk] != reader->bucket)
+        reader->chunk++;
+    return read_chunk(spill, reader->chunk++, bytes, error);
+}
+
 int spill_take(struct spill *spill, int bucket, char **bytes, size_t *len, struct error *error)
 {
-    size_t at = 0;
+    struct spill_reader reader = spill_read(spill, bucket);
+    size_t part = 1;
 
-    *len = spill->len[bucket];
-    *bytes = malloc(*len > 0 ? *len : 1);
+    *len = 0;
+    *bytes = malloc(reader.left > 0 ? reader.left : 1);
     if (*bytes == NULL)
         return error_no_memory(error);
-    for (size_t chunk = 0; chunk < spill->chunk_count; chunk++) {
-        if (spill->owners[chunk] != bucket)
-            continue;
-        if (read_chunk(spill, chunk, *bytes + at, error) < 0)
+    for (; part > 0; *len += part)
+        if (spill_next(&reader, *bytes + *len, &part, error) < 0)
             return -1;
-        at += CHUNK_BYTES;
-    }
-    memcpy(*bytes + at, spill->last[bucket], *len - at);
     return 0;
 }

@@ -150,12 +150,7 @@ static int hash_row(const struct auditing *auditing, const struct message *messa
                : 0;
 }
 
-/* By [outbox] park a row that was parked is an ordinary one again after it was sent. */
-static bool may_have_been_parked(const struct auditing *auditing)
-{
-    return auditing->config->relay.outbox.park != NULL;
-}
-
+/* With [outbox] park a row that was parked looks like any other once it is sent. */
 static int add_row(struct auditing *auditing, const struct batch *batch,
                    const struct message *message, const struct sent_row *sent, struct error *error)
 {
@@ -163,7 +158,9 @@ static int add_row(struct auditing *auditing, const struct batch *batch,
                             .event_id = message->event_id,
                             .rank = sent->rank,
                             .sent_ms = sent->sent_ms,
-                            .was_parked = batch->parked || may_have_been_parked(auditing)};
+                            .partition = message->partition,
+                            .was_parked =
+                                batch->parked || auditing->config->relay.outbox.park != NULL};
 
     if (message->sink < 0) {
         auditing->no_sink++;
@@ -205,7 +202,6 @@ static int read_rows(struct auditing *auditing, struct error *error)
     const struct sent_reader reader = {.on_rows = take_rows, .closure = auditing};
     int status;
 
-    auditing->sent.first_ms = INT64_MAX;
     auditing->tells_sent = admin_check_sent(auditing->admin, &auditing->why_not) == 0;
     if (!auditing->tells_sent)
         return auditing->why_not.origin == ERROR_CONFIG ? 0 : (*error = auditing->why_not, -1);
@@ -293,14 +289,15 @@ static int read_sink(struct auditing *auditing, int number, int64_t since_ms, st
     return -1;
 }
 
-/* From when on messages are of use; 0: all. */
+/* From when on messages are of use; 0: all. A row may be marked long after its message, while
+ * PostgreSQL refuses the mark: it must not be sent again for that. */
 static int64_t messages_since(const struct auditing *auditing)
 {
+    const struct arguments *arguments = auditing->arguments;
     int64_t first_ms = auditing->sent.first_ms;
-    bool is_part = auditing->arguments->since != NULL || auditing->arguments->from != NULL ||
-                   auditing->arguments->to != NULL;
+    bool is_part = arguments->since != NULL || arguments->from != NULL || arguments->to != NULL;
 
-    if (!is_part || !auditing->tells_sent)
+    if (!is_part || arguments->repair || !auditing->tells_sent)
         return 0;
     if (first_ms == INT64_MAX ||
         (auditing->sent.since_ms > 0 && auditing->sent.since_ms < first_ms))
@@ -322,27 +319,45 @@ static int read_messages(struct auditing *auditing, struct error *error)
 
 /* ---- the comparison ---- */
 
-static bool may_have_dropped(const struct auditing *auditing, const struct held_place *place,
-                             int64_t sent_ms)
+/* When the topic's first message was stored that is still there; INT64_MAX: there is none. */
+static int64_t first_of_topic(const struct audited_sink *sink, int topic)
 {
+    int64_t first_ms = INT64_MAX;
+
+    for (int i = 0; i < sink->place_count; i++)
+        if (sink->places[i].topic == topic && sink->places[i].first_ms < first_ms)
+            first_ms = sink->places[i].first_ms;
+    return first_ms;
+}
+
+/* Whether retention explains that a row is not held. A partition that is not the row's explains it
+ * only for rows that are older than the whole topic: partitions may have been added since. */
+static bool may_have_dropped(const struct auditing *auditing, const struct held_place *place,
+                             const struct audit_finding *row)
+{
+    bool is_its_own = place->partition == row->partition || row->partition < 0 ||
+                      audit_has_moved(auditing->audit);
+    int64_t first_ms =
+        is_its_own ? place->first_ms : first_of_topic(&auditing->sinks[row->sink], row->topic);
+
     if (place->partition < 0)
         return false;
     if (place->may_drop != NULL)
         return true;
-    return place->has_dropped && (place->first_ms == INT64_MAX ||
-                                  sent_ms <= place->first_ms + audit_lag_ms(auditing->audit));
+    return place->has_dropped &&
+           (first_ms == INT64_MAX || row->sent_ms <= first_ms + audit_lag_ms(auditing->audit));
 }
 
-/* Any partition of the topic counts: their number may have been another one when it was sent. */
-static enum audit_kind judge_row(const void *closure, int number, int topic, int64_t sent_ms)
+static enum audit_kind judge_row(const void *closure, const struct audit_finding *row)
 {
     const struct auditing *auditing = closure;
-    const struct audited_sink *sink = &auditing->sinks[number];
+    const struct audited_sink *sink = &auditing->sinks[row->sink];
 
     if (!sink->is_read)
         return AUDIT_NOT_READ;
     for (int i = 0; i < sink->place_count; i++)
-        if (sink->places[i].topic == topic && may_have_dropped(auditing, &sink->places[i], sent_ms))
+        if (sink->places[i].topic == row->topic &&
+            may_have_dropped(auditing, &sink->places[i], row))
             return AUDIT_OLD_ROW;
     return AUDIT_MISSING;
 }
@@ -352,9 +367,9 @@ static int take_known(void *closure, struct text event_id, struct error *error)
     return audit_add_known(((struct auditing *)closure)->audit, event_id, error);
 }
 
-/* The table has the row of each event whose message is younger. One that the retention ends for now
- * may have been deleted already, whatever older row is left. Otherwise, as long as the oldest
- * message has its row, none was deleted. */
+/* The table has the row of each event whose message is younger than the returned time, which is the
+ * start of the retention. If the oldest message has no row, somebody deletes rows earlier: then it
+ * is at least the time of the oldest row. The difference of the clocks is added. */
 static int64_t find_oldest(const struct auditing *auditing, int64_t first_ms)
 {
     int64_t retention_ms = auditing->config->relay.outbox.retention_ms;
@@ -393,20 +408,13 @@ static int judge_unknown(struct auditing *auditing, const struct audit_judge *ju
 /* Of those that are not kept only the number is known, and no repair is tried. */
 static void keep_missing(struct auditing *auditing, const struct audit_finding *finding)
 {
-    int64_t capacity = auditing->missing_capacity > 0 ? 2 * auditing->missing_capacity : 1024;
     struct missing_row row = {.rank = finding->rank};
-    struct missing_row *grown;
 
-    if (auditing->missing_count++ > auditing->missing_kept ||
-        auditing->missing_kept == AUDIT_REPAIR_MAX)
+    auditing->missing_count++;
+    if (auditing->missing_kept == AUDIT_REPAIR_MAX ||
+        broker_reserve(&auditing->missing, &auditing->missing_capacity, auditing->missing_kept + 1,
+                       sizeof(*auditing->missing)) < 0)
         return;
-    if (auditing->missing_kept == auditing->missing_capacity) {
-        grown = realloc(auditing->missing, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            return;
-        auditing->missing = grown;
-        auditing->missing_capacity = capacity;
-    }
     row.id = strndup(finding->id.data, finding->id.len);
     if (row.id != NULL)
         auditing->missing[auditing->missing_kept++] = row;
@@ -482,8 +490,8 @@ static int repair(struct auditing *auditing, struct error *error)
 
     if (count > auditing->missing_kept) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_SELF,
-                        "%" PRId64 " events are missing; this process repairs %" PRId64
-                        " of them one by one",
+                        "%" PRId64
+                        " events are missing; this process repairs %d of them one by one",
                         count, auditing->missing_kept);
         return error_hint(error, "outbox-relay replay --since WHEN sends all rows again that were "
                                  "sent since then");
@@ -571,7 +579,7 @@ enum exit_status cli_audit(const struct arguments *arguments, struct config *con
     admin_close(auditing->admin);
     audit_close(auditing->audit);
     close_sinks(auditing);
-    for (int64_t i = 0; i < auditing->missing_kept; i++)
+    for (int i = 0; i < auditing->missing_kept; i++)
         free(auditing->missing[i].id);
     free(auditing->missing);
     for (int kind = 0; kind < AUDIT_FINDINGS; kind++)

@@ -50,7 +50,8 @@ struct auditing {
     struct progress progress;
     char *shown[AUDIT_FINDINGS][AUDIT_SHOWN];
     struct missing_row *missing; /* for --repair */
-    int64_t missing_count, missing_kept, missing_capacity;
+    int64_t missing_count;
+    int missing_kept, missing_capacity;
 };
 
 /* audit_text.c */

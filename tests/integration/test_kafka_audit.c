@@ -94,8 +94,8 @@ static void repeat(const char *payload, int messages)
     forget_consumed();
 }
 
-/* Drops what is before this offset in the partition that has messages. */
-static void drop_before(int64_t offset)
+/* Drops what is before this offset in this partition; -1: in each that has messages. */
+static void drop_from(int32_t partition, int64_t offset)
 {
     rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(PARTITIONS);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(reader);
@@ -108,7 +108,7 @@ static void drop_before(int64_t offset)
 
         assert_int_equal(rd_kafka_query_watermark_offsets(reader, topic, i, &low, &high, WAIT_MS),
                          RD_KAFKA_RESP_ERR_NO_ERROR);
-        if (high > 0)
+        if (high > 0 && (partition < 0 || i == partition))
             rd_kafka_topic_partition_list_add(offsets, topic, i)->offset = offset;
     }
     request = rd_kafka_DeleteRecords_new(offsets);
@@ -120,6 +120,11 @@ static void drop_before(int64_t offset)
     rd_kafka_DeleteRecords_destroy(request);
     rd_kafka_queue_destroy(queue);
     rd_kafka_topic_partition_list_destroy(offsets);
+}
+
+static void drop_before(int64_t offset)
+{
+    drop_from(-1, offset);
 }
 
 /* "test" is the group of the tests' own client. */
@@ -283,6 +288,28 @@ TEST(rows_before_the_first_record_of_a_partition_are_too_old_to_tell)
     assert_findings(fixture, (struct expected){.missing = 1});
     (void)finding_of(fixture, "missing", "23");
     assert_counted(fixture, "too_old_rows", 20);
+}
+
+TEST(a_partition_that_retention_has_emptied_hides_no_loss_in_the_others)
+{
+    struct fixture *fixture = *state;
+    int32_t emptied;
+    int elsewhere = 0;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 'a', 'k' || i, to_jsonb(i)"
+                       " FROM generate_series(1, 9) i");
+    drain(fixture);
+    consume(PARTITIONS, 9);
+    emptied = consumed_value("1")->partition;
+    for (char value[] = "2"; value[0] <= '9'; value[0]++)
+        if (consumed_value(value)->partition != emptied)
+            elsewhere = value[0] - '0';
+    drop_from(emptied, RD_KAFKA_OFFSET_END);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) VALUES ('a', 'k%d', now())",
+        elsewhere);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.missing = 1});
+    (void)finding_of(fixture, "missing", "10");
 }
 
 TEST(messages_before_since_are_not_read)

@@ -223,7 +223,7 @@ TEST(cloudevents_in_both_modes_are_found_and_equal)
         sql(fixture->conn,
             "INSERT INTO outbox (topic, key, type, payload, headers) SELECT 'a', 'k' || i %% 9,"
             " CASE WHEN i %% 2 = 0 THEN 'T' END, CASE WHEN i %% 7 > 0 THEN jsonb_build_object('n',"
-            " i, 't', '\xE2\x82\xAC') END, CASE WHEN i %% 3 = 0 THEN '{\"h\": \"\xC3\xA4\"}'::jsonb"
+            " 18446744073709551616 + i, 't', '\xE2\x82\xAC') END, CASE WHEN i %% 3 = 0 THEN '{\"h\": \"\xC3\xA4\"}'::jsonb"
             " END FROM generate_series(1, 200) i");
         drain(fixture);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
@@ -234,19 +234,28 @@ TEST(cloudevents_in_both_modes_are_found_and_equal)
 }
 
 /* A table as an application has it. */
-static void use_table_with(struct fixture *fixture, const char *payload_type, const char *outbox)
+static void use_table(struct fixture *fixture, const char *columns, const char *outbox)
 {
     sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox,"
                        " outbox_parked, outbox_slice, outbox_control");
     sql(fixture->conn,
-        "CREATE TABLE outbox (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind text NOT"
-        " NULL, body %s, status text NOT NULL DEFAULT 'NEW', sent_on timestamptz)",
-        payload_type);
+        "CREATE TABLE outbox (%s, kind text NOT NULL, status text NOT NULL DEFAULT 'NEW', sent_on"
+        " timestamptz)",
+        columns);
     write_audited(fixture, outbox, "", "");
     if (run_command(fixture, "init") == 5) {
         execute_printed(fixture);
         expect(fixture, run_command(fixture, "init"), 0);
     }
+}
+
+static void use_table_with(struct fixture *fixture, const char *payload_type, const char *outbox)
+{
+    char columns[128];
+
+    (void)snprintf(columns, sizeof columns,
+                   "seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body %s", payload_type);
+    use_table(fixture, columns, outbox);
 }
 
 #define OWN_TABLE                                                                                  \
@@ -281,6 +290,25 @@ TEST(a_table_with_expressions_and_payloads_of_text_or_bytes_is_found_and_equal)
         (void)finding_of(fixture, "unknown", "a-7");
         assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
     }
+}
+
+/* Event ids are looked up 20,000 at a time, in the order of the ids. */
+TEST(events_are_looked_up_in_a_table_whose_id_has_the_name_of_another_column)
+{
+    struct fixture *fixture = *state;
+
+    use_table(fixture, "event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+              "adopt = true\nwhere = \"status = 'NEW'\"\nmark = \"status = 'SENT', sent_on ="
+              " now()\"\n[outbox.columns]\nid = \"event_id\"\nevent_id = \"('e' || event_id)\""
+              "\ntopic = \"kind\"\nkey = \"\"\ntype = \"\"\npayload = \"(kind)\"\nheaders = \"\"\n"
+              "created_at = \"\"\nsent_at = \"sent_on\"\n");
+    sql(fixture->conn, "INSERT INTO outbox (kind, status) SELECT 'a', CASE n WHEN 99 THEN 'NEW'"
+                       " ELSE 'SENT' END FROM generate_series(1, 20500) n");
+    drain(fixture);
+    sql(fixture->conn, "UPDATE outbox SET sent_on = now() - interval '10 min'");
+    audit_of(fixture, 0, "--since", "5m");
+    assert_findings(fixture, (struct expected){0});
+    assert_counted(fixture, "messages", 1);
 }
 
 TEST(a_mark_that_does_not_say_when_is_named)

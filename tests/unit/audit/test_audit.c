@@ -1,5 +1,5 @@
 /* Planted faults, and random histories against a model that compares everything with everything. */
-#include "audit/audit.h"
+#include "audit/records.h"
 #include "unit/seed.h"
 
 #include <dirent.h>
@@ -29,9 +29,9 @@ static struct seen seen[FINDINGS_MAX];
 static int seen_count;
 static enum audit_kind verdict; /* of rows that are not held */
 
-static enum audit_kind judge_row(const void *closure, int sink, int topic, int64_t sent_ms)
+static enum audit_kind judge_row(const void *closure, const struct audit_finding *row)
 {
-    (void)closure, (void)sink, (void)topic, (void)sent_ms;
+    (void)closure, (void)row;
     return verdict;
 }
 
@@ -184,10 +184,30 @@ TEST(what_the_caller_says_of_a_row_that_is_not_held_counts)
 }
 
 /* The judge must see the lag of all rows, also of those in later buckets. */
-static enum audit_kind judge_by_lag(const void *closure, int sink, int topic, int64_t sent_ms)
+static enum audit_kind judge_by_lag(const void *closure, const struct audit_finding *row)
 {
-    (void)closure, (void)sink, (void)topic, (void)sent_ms;
+    (void)closure, (void)row;
     return audit_lag_ms(audit) == 500 ? AUDIT_OLD_ROW : AUDIT_MISSING;
+}
+
+/* A message that somebody has altered may have another key, too. */
+TEST(only_an_unaltered_message_in_another_partition_shows_that_partitions_were_added)
+{
+    for (int is_same = 0; is_same < 2; is_same++) {
+        struct audit_row row = row_of("a", 1);
+        struct audit_held held = held_of("a", 1);
+
+        audit_close(audit);
+        audit = audit_open(&error);
+        row.partition = held.partition + 1;
+        row.has_content = true;
+        row.content = held.content;
+        row.content.bytes[0] ^= is_same == 0;
+        add_row(row);
+        add_held(held);
+        assert_int_equal(audit_compare(audit, &judge, &error), 0);
+        assert_int_equal(audit_has_moved(audit), is_same);
+    }
 }
 
 TEST(rows_that_are_not_held_are_judged_after_all_times_are_known)
@@ -379,6 +399,73 @@ TEST(an_event_that_another_sink_holds_is_not_missing)
     compare();
     assert_counts(0, 0, 0, 0, 0);
     assert_int_equal(audit_count(audit, AUDIT_ELSEWHERE), 1);
+}
+
+static void add_rows_for_sinks(int sinks)
+{
+    for (int sink = 0; sink < sinks; sink++) {
+        struct audit_row row = row_of("a", sink + 1);
+
+        row.sink = sink;
+        add_row(row);
+    }
+}
+
+TEST(an_event_that_the_sink_of_another_row_holds_is_missing)
+{
+    add_rows_for_sinks(2);
+    add_held(held_of("a", 1));
+    compare();
+    assert_int_equal(only_finding(AUDIT_MISSING, "a")->sink, 1);
+    assert_int_equal(audit_count(audit, AUDIT_FOUND), 1);
+    assert_int_equal(audit_count(audit, AUDIT_ELSEWHERE), 0);
+}
+
+TEST(an_event_that_is_missing_at_the_sink_of_another_row_may_not_have_been_read_there)
+{
+    verdict = AUDIT_NOT_READ;
+    add_rows_for_sinks(2);
+    add_held(held_of("a", 1));
+    compare();
+    assert_counts(0, 0, 0, 0, 0);
+    assert_int_equal(audit_count(audit, AUDIT_NOT_READ), 1);
+}
+
+TEST(rows_are_elsewhere_when_a_sink_without_a_row_holds_their_event)
+{
+    struct audit_held held = held_of("a", 2);
+
+    held.sink = 3;
+    add_rows_for_sinks(3);
+    add_held(held_of("a", 1));
+    add_held(held);
+    compare();
+    assert_counts(0, 0, 0, 0, 0);
+    assert_int_equal(audit_count(audit, AUDIT_FOUND), 1);
+    assert_int_equal(audit_count(audit, AUDIT_ELSEWHERE), 2);
+}
+
+TEST(very_many_rows_with_one_event_id_are_compared_at_once)
+{
+    struct audit_row row = row_of("a", 1);
+    struct audit_held held = held_of("a", 1);
+
+    for (int i = 0; i < 100000; i++) {
+        row.sink = i % 2;
+        row.rank = i;
+        memcpy(row.content.bytes, &i, sizeof i);
+        held.sink = 0;
+        held.position = 100000 - i;
+        held.content = row.content;
+        add_row(row);
+        if (row.sink == held.sink)
+            add_held(held);
+    }
+    verdict = AUDIT_OLD_ROW;
+    compare();
+    assert_counts(0, 0, 0, 0, 0);
+    assert_int_equal(audit_count(audit, AUDIT_FOUND), 50000);
+    assert_int_equal(audit_count(audit, AUDIT_OLD_ROW), 50000);
 }
 
 TEST(two_rows_with_one_event_id_are_two_messages)
@@ -647,6 +734,14 @@ static void make_held(void)
     }
 }
 
+static bool has_row(const char *id, int sink)
+{
+    for (int i = 0; i < history.row_count; i++)
+        if (is_event(history.rows[i].event_id, id) && history.rows[i].sink == sink)
+            return true;
+    return false;
+}
+
 /* What the audit must say of one event at one sink; returns its first message, or NULL. */
 static const struct audit_held *model_event(int event, int sink, int64_t counts[AUDIT_KINDS])
 {
@@ -657,7 +752,7 @@ static const struct audit_held *model_event(int event, int sink, int64_t counts[
     int rows_anywhere = 0;
     int originals = 0;
     int held_count = 0;
-    int held_anywhere = 0;
+    int held_elsewhere = 0;
     int replays = 0;
     bool altered = false;
 
@@ -669,7 +764,7 @@ static const struct audit_held *model_event(int event, int sink, int64_t counts[
         const struct audit_held *held = &history.held[i];
         bool same = false;
 
-        held_anywhere += is_event(held->event_id, id);
+        held_elsewhere += is_event(held->event_id, id) && !has_row(id, held->sink);
         if (!is_event(held->event_id, id) || held->sink != sink)
             continue;
         held_count++;
@@ -694,9 +789,9 @@ static const struct audit_held *model_event(int event, int sink, int64_t counts[
         return NULL;
     }
     counts[AUDIT_AGAIN] += originals > rows ? originals - rows : 0;
-    counts[held_count > 0      ? AUDIT_FOUND
-           : held_anywhere > 0 ? AUDIT_ELSEWHERE
-                               : AUDIT_MISSING] += rows;
+    counts[held_count > 0       ? AUDIT_FOUND
+           : held_elsewhere > 0 ? AUDIT_ELSEWHERE
+                                : AUDIT_MISSING] += rows;
     counts[AUDIT_ALTERED] += altered;
     return first != NULL ? first : replayed;
 }
@@ -801,5 +896,105 @@ TEST(random_histories_are_judged_as_by_a_model_that_compares_all_with_all)
         run_history(i);
         if (i < 39)
             audit_close(audit);
+    }
+}
+
+/* ---- keys with more events than fit into memory ---- */
+
+#define PLACED 700
+
+/* In the order of their positions. */
+struct placed_event {
+    char id[AUDIT_TEXT_MAX + 1];
+    char key[2];
+    int partition;
+    int64_t rank;
+};
+
+static struct placed_event placed_events[PLACED];
+
+/* Texts of any length: a record may begin in one part of a file and end in the next. */
+static void make_placed(int keys, int partitions)
+{
+    for (int i = 0; i < PLACED; i++) {
+        struct placed_event *event = &placed_events[i];
+
+        memset(event, 0, sizeof *event);
+        memset(event->id, 'x', (size_t)(10 + random_below(AUDIT_TEXT_MAX - 9)));
+        event->id[snprintf(event->id, 10, "%d", i)] = '-';
+        event->key[0] = (char)('a' + random_below(keys));
+        event->partition = random_below(partitions);
+        event->rank = i + (random_below(10) == 0 ? -1 : 1) * (int64_t)random_below(PLACED);
+        event->rank = event->rank * PLACED + i;
+    }
+}
+
+static int judge_placed(size_t order_bytes, struct seen found[PLACED])
+{
+    assert_int_equal(set_up(NULL), 0);
+    audit->order_bytes = order_bytes;
+    for (int i = 0; i < PLACED; i++) {
+        const struct placed_event *event = &placed_events[i];
+        struct audit_held held = held_of(event->id, i);
+
+        held.partition = event->partition;
+        add_keyed(event->id, event->rank, event->key);
+        add_held(held);
+    }
+    compare();
+    assert_counts(0, 0, seen_count, 0, 0);
+    audit_close(audit);
+    memcpy(found, seen, PLACED * sizeof *found);
+    return seen_count;
+}
+
+/* The position of the highest rank before this event at its place, if it is higher; or -1. */
+static int64_t model_after(int at)
+{
+    const struct placed_event *event = &placed_events[at];
+    int64_t rank = event->rank;
+    int64_t after = -1;
+
+    for (int i = 0; i < at; i++) {
+        const struct placed_event *other = &placed_events[i];
+
+        if (other->key[0] == event->key[0] && other->partition == event->partition &&
+            other->rank > rank) {
+            rank = other->rank;
+            after = i;
+        }
+    }
+    return after;
+}
+
+static void compare_with_model(const struct seen *found, int count)
+{
+    int late = 0;
+
+    for (int i = 0; i < PLACED; i++)
+        late += model_after(i) >= 0;
+    assert_int_equal(count, late);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(found[i].after, model_after((int)found[i].position));
+}
+
+TEST_WITH(events_of_a_key_that_are_sorted_in_runs_have_the_same_findings, NULL, NULL)
+{
+    static struct seen whole[PLACED];
+    static struct seen split[PLACED];
+
+    (void)seed_random();
+    for (int i = 0; i < 20; i++) {
+        int count;
+
+        make_placed(1 + random_below(3), 1 + random_below(3));
+        count = judge_placed(ORDER_BYTES, whole);
+        compare_with_model(whole, count);
+        assert_int_equal(judge_placed((size_t)random_below(200 * 1024), split), count);
+        for (int j = 0; j < count; j++) {
+            assert_string_equal(split[j].event_id, whole[j].event_id);
+            assert_int_equal(split[j].position, whole[j].position);
+            assert_int_equal(split[j].after, whole[j].after);
+        }
     }
 }
