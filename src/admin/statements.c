@@ -222,6 +222,7 @@ int admin_read_statements(struct admin *admin, const struct routes *routes,
     const struct slice_words about = {
         .tables = {&admin->table, admin->options}, .routes = routes, .sequence = &sequence};
     const struct slice_words of_horizon = {.tables = about.tables, .sequence = &sequence};
+    bool is_marking = (properties(&about.tables) & (MARKING | MARKED)) == (MARKING | MARKED);
     struct statement statement;
     int at = 0;
 
@@ -232,7 +233,7 @@ int admin_read_statements(struct admin *admin, const struct routes *routes,
         if (show(reader, statement.name, statement.text, sql_statement(&statement, &about), error) <
             0)
             return -1;
-    for (int parked = 0; parked <= 1 && (properties(&about.tables) & MARKED) != 0; parked++) {
+    for (int parked = 0; parked <= 1 && is_marking; parked++) {
         statement = audit_statement(admin->options, parked);
         if (show(reader, statement.name, statement.text, sql_statement(&statement, &about), error) <
             0)

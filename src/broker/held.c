@@ -3,6 +3,7 @@
 #include "broker/broker.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,11 +16,33 @@ static struct text header_of(const struct held *held, struct text name)
     return (struct text){NULL, 0};
 }
 
+/* The attributes of a structured CloudEvent, without the data, which the relay writes last: JSON of
+ * PostgreSQL may have what jansson refuses, such as 1e400. NULL: it is none. */
+static json_t *load_attributes(struct text payload)
+{
+    static const char *const ends[] = {",\"data\":", ",\"data_base64\":"};
+    const char *end = NULL;
+    json_t *event;
+    char *text;
+    size_t len;
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && end == NULL; i++)
+        end = memmem(payload.data, payload.len, ends[i], strlen(ends[i]));
+    len = end != NULL ? (size_t)(end - payload.data) : payload.len;
+    text = malloc(len + 1);
+    if (text == NULL)
+        return NULL;
+    memcpy(text, payload.data, len);
+    text[len] = '}';
+    event = json_loadb(text, end != NULL ? len + 1 : len, 0, NULL);
+    free(text);
+    return event;
+}
+
 /* The member "id" of a structured CloudEvent, copied into the buffer. */
 static struct text id_in_json(struct text payload, char *buffer, size_t size)
 {
-    json_t *event =
-        json_loadb(payload.data, payload.len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
+    json_t *event = load_attributes(payload);
     json_t *id = json_object_get(event, "id");
     struct text text = {NULL, 0};
 

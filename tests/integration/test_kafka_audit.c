@@ -174,7 +174,10 @@ TEST(cloudevents_and_their_replays_are_found_and_equal)
     for (int i = 0; i < 2; i++) {
         write_audited(fixture, modes[i], "[cloudevents]\nsource = \"/shop\"\n");
         sql(fixture->conn, "TRUNCATE outbox RESTART IDENTITY; TRUNCATE outbox_parked");
-        send_rows(fixture, 50);
+        send_rows(fixture, 49);
+        sql(fixture->conn, "INSERT INTO outbox (topic, key, type, payload) VALUES ('a', 'k', 'T',"
+                           " '{\"beyond a double\": 1e400}')");
+        drain(fixture);
         expect(fixture, run(fixture, "replay", "2", "3", "-c", fixture->config), 0);
         drain(fixture);
         audit_all(fixture, 0);

@@ -223,7 +223,7 @@ TEST(cloudevents_in_both_modes_are_found_and_equal)
         sql(fixture->conn,
             "INSERT INTO outbox (topic, key, type, payload, headers) SELECT 'a', 'k' || i %% 9,"
             " CASE WHEN i %% 2 = 0 THEN 'T' END, CASE WHEN i %% 7 > 0 THEN jsonb_build_object('n',"
-            " 18446744073709551616 + i, 't', '\xE2\x82\xAC') END, CASE WHEN i %% 3 = 0 THEN '{\"h\": \"\xC3\xA4\"}'::jsonb"
+            " i, 't', '\xE2\x82\xAC') END, CASE WHEN i %% 3 = 0 THEN '{\"h\": \"\xC3\xA4\"}'::jsonb"
             " END FROM generate_series(1, 200) i");
         drain(fixture);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);

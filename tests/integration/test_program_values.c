@@ -405,6 +405,7 @@ TEST(a_row_that_cannot_be_computed_is_not_retried_before_the_earlier_rows_of_its
                        " UPDATE outbox SET status = 'SENT' WHERE kind = 'k2' AND seq < 101");
     expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "2 rows will be tried again");
+    assert_says(fixture->process.err, "left out: 1 dead, until the earlier rows of their keys");
     assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox_parked WHERE state = 'dead'"),
                      103);
 }

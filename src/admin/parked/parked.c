@@ -41,6 +41,7 @@ struct walk {
     char low[32];
     char high[32];
     int64_t total;
+    int64_t left_out;
 };
 
 static struct text take_value(const PGresult *result, int row, int column, char **bytes)
@@ -81,7 +82,7 @@ static int fail_missing(const struct admin *admin, const struct parked_request *
                     request->verb == PARKED_SHOW ? "" : ": nothing was done");
     if (request->verb == PARKED_DROP)
         (void)error_hint(error, "a row that PostgreSQL refuses stays until it can be settled");
-    if (request->verb == PARKED_RETRY && admin->table.is_computed)
+    if (request->verb == PARKED_RETRY && parked_leaves_out(&admin->table, admin->options))
         (void)error_hint(error, "a row that was kept as a whole (raw) waits until the earlier rows"
                                 " of its key have left the outbox");
     return -1;
@@ -94,8 +95,9 @@ static int take_rows(struct walk *walk, const struct admin *admin, const PGresul
     int count = PQgetisnull(result, 0, 1) ? 0 : PQntuples(result);
     int limit = walk->request->limit;
 
-    if (!PQgetisnull(result, 0, 0))
+    if (!PQgetisnull(result, 0, 0) && walk->request->id_count > 0)
         return fail_missing(admin, walk->request, PQgetvalue(result, 0, 0), error);
+    walk->left_out = PQgetisnull(result, 0, 0) ? 0 : strtoll(PQgetvalue(result, 0, 0), NULL, 10);
     if (limit > 0 && walk->total + count > limit)
         count = (int)(limit - walk->total);
     for (int row = 0; row < count && walk->rows->on_row != NULL; row++)
@@ -247,6 +249,8 @@ int64_t admin_parked(struct admin *admin, const struct parked_request *request,
     status = open_walk(&walk, admin, error) < 0 ? -1 : 1;
     while (status > 0)
         status = walk_page(&walk, admin, error);
+    if (status == 0 && walk.left_out > 0 && rows->on_left_out != NULL)
+        rows->on_left_out(rows->closure, walk.left_out);
     free(walk.sql);
     free(walk.array);
     free(walk.regex);

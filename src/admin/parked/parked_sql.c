@@ -119,12 +119,31 @@ static const char *choose_replay_is_tried(const void *about)
     return sql_keeps_order(tables->table, tables->options) ? statement_replay_is_tried : "true";
 }
 
-static const char *choose_overtakes_none(const void *about)
+bool parked_leaves_out(const struct table *table, const struct outbox_options *options)
+{
+    return table->is_computed && sql_keeps_order(table, options);
+}
+
+static bool leaves_out(const void *about)
 {
     const struct table_words *tables = ((const struct parked_words *)about)->tables;
-    bool is_ordered = sql_keeps_order(tables->table, tables->options);
 
-    return is_ordered && tables->table->is_computed ? statement_overtakes_none : "true";
+    return statement_of(about)->retries && parked_leaves_out(tables->table, tables->options);
+}
+
+static const char *choose_left_out(const void *about)
+{
+    return leaves_out(about) ? statement_left_out : "";
+}
+
+static const char *choose_left_out_count(const void *about)
+{
+    return leaves_out(about) ? "(SELECT cardinality(seqs)::text FROM left_out)" : "NULL::text";
+}
+
+static const char *choose_is_left_out(const void *about)
+{
+    return leaves_out(about) ? "seq = ANY (coalesce((SELECT seqs FROM left_out), '{}'))" : "false";
 }
 
 /* By [outbox] park the row itself is in the outbox, where its owner may have corrected it. */
@@ -151,7 +170,9 @@ static const struct sql_word words[] = {
     {"payload_max", .put = put_payload_max},
     {"parked_state_in_words", .text = statement_parked_state_in_words},
     {"word_as", .put = put_word_as},
-    {"overtakes_none", .choose = choose_overtakes_none},
+    {"left_out", .choose = choose_left_out},
+    {"left_out_count", .choose = choose_left_out_count},
+    {"is_left_out", .choose = choose_is_left_out},
     {"retried_raw", .choose = choose_retried_raw},
     {"missing_as_text", .text = statement_missing_as_text},
     {"since", .text = statement_since},
@@ -219,7 +240,7 @@ static const char *choosable(const struct parked_request *request)
     bool by_id = request->id_count > 0;
 
     if (request->verb == PARKED_RETRY)
-        return by_id ? "{overtakes_none}" : "state = 'dead' AND {overtakes_none}";
+        return by_id ? "NOT {is_left_out}" : "state = 'dead' AND NOT {is_left_out}";
     if (request->verb == PARKED_DROP)
         return by_id ? "NOT {is_note}" : "state = 'dead'";
     return "true";
@@ -235,6 +256,7 @@ struct parked_statement parked_statement(const struct parked_request *request)
         .row = row_of(request, changes),
         .choosable = choosable(request),
         .done = retries ? "would retry" : "would drop",
+        .retries = retries,
         .locks = changes,
         .descends = request->verb == PARKED_LIST,
         .page_rows = PARKED_PAGE_ROWS,

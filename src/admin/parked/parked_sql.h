@@ -21,6 +21,7 @@ struct parked_statement {
     const char *row;    /* the part that says what is returned of them */
     const char *choosable;
     const char *done; /* to each row */
+    bool retries;
     bool locks;
     bool descends;
     bool payload_is_bytea;
@@ -33,6 +34,9 @@ struct parked_statement {
 
 /* The statement that selects parked rows, changes them and returns them (dead_select.sql). */
 struct parked_statement parked_statement(const struct parked_request *request);
+
+/* Whether `dead retry` leaves out rows that would overtake others (left_out.sql). */
+bool parked_leaves_out(const struct table *table, const struct outbox_options *options);
 
 /* The statement as it is sent; free() it. NULL: no memory. */
 char *parked_sql(const struct parked_statement *statement, const struct table_words *about);

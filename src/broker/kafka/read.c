@@ -314,7 +314,7 @@ static int report(struct reading *reading, struct partition *partition, bool com
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return fail(reading, topic_of(reading, partition), rd_kafka_err2str(code), error);
     place.has_dropped = low > 0;
-    if (place.has_dropped && (!partition->is_first_read || low > partition->start))
+    if (!partition->is_first_read || low > partition->start)
         find_first_time(partition);
     place.first_ms = partition->first_ms;
     place.may_drop =

@@ -180,6 +180,8 @@ static int get_stored(struct reading *reading, const char *request, json_t **rep
     (void)snprintf(what, sizeof what, "STREAM.MSG.GET.%s", nats->base.options->stream);
     nats->ready_deadline_ms = clock_now_ms() + ASK_MS;
     if (nats_call_api(nats, what, request, reply, error) < 0) {
+        if (nats_lost(nats))
+            return fail(reading, error, "the connection was lost");
         (void)fail(reading, error, "a message cannot be fetched by its number");
         return error_hint(error, "the user needs permission to publish to $JS.API.%s", what);
     }

@@ -1,9 +1,10 @@
--- Part: "chosen", a page of the rows that fit a filter, among the dead rows or among all; "missing_words" is NULL.
+-- Part: "chosen", a page of the rows that fit a filter, among the dead rows or among all; "missing_words", how many
+-- dead rows `dead retry` leaves out.
 missing_words AS (
-    SELECT NULL::text AS words
+    SELECT {left_out_count} AS words
 ), chosen AS MATERIALIZED (
     SELECT seq AS chosen_seq
-    FROM {parked} head
+    FROM {parked}
     WHERE sent_at IS NULL AND {is_choosable} AND seq > $1::int8 AND seq < $2::int8
       AND ($3::text IS NULL OR type::text = $3)
       AND ($4::text IS NULL OR topic::text = $4)

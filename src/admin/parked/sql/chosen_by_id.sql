@@ -9,7 +9,7 @@ wanted AS MATERIALIZED (
     SELECT seq AS hit, word FROM {parked} JOIN wanted ON event_id::text = {word_as:event_id} WHERE sent_at IS NULL
 ), locked AS MATERIALIZED (
     SELECT seq AS locked_seq
-    FROM {parked} head
+    FROM {parked}
     WHERE seq = ANY (ARRAY(SELECT hit FROM hits)) AND sent_at IS NULL AND {is_choosable}{row_lock}
 ), missing AS MATERIALIZED (
     SELECT word FROM wanted WHERE word NOT IN (SELECT word FROM hits JOIN locked ON hit = locked_seq)

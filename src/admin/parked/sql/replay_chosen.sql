@@ -7,7 +7,7 @@ looked AS MATERIALIZED (
     WHERE ($1::text IS NULL OR {id} > $1::text::{id_type})
       AND ($6::text IS NULL OR {id} = ANY ($6::text::{id_type}[]))
       AND {where_of_sent}
-    ORDER BY {id} LIMIT {looked_rows}
+    ORDER BY 2 LIMIT {looked_rows}
 ), edge AS MATERIALIZED (
     SELECT id FROM looked ORDER BY id OFFSET {looked_rows} - 1 LIMIT 1
 ), chosen AS MATERIALIZED (

@@ -2,6 +2,6 @@
 ,
 raw = coalesce((
     SELECT {raw}
-    FROM {outbox}
-    WHERE head.in_outbox AND {id} = head.id AND {is_out}
-      AND (head.event_id IS NULL OR coalesce({noted_event_id}, head.event_id::text) = head.event_id::text)), raw)
+    FROM (SELECT head.id AS relay_id, head.event_id::text AS relay_event WHERE head.in_outbox) copied, {outbox}
+    WHERE {id} = relay_id AND {is_out}
+      AND (relay_event IS NULL OR coalesce({noted_event_id}, relay_event) = relay_event)), raw)
