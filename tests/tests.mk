@@ -8,17 +8,18 @@ TEST_LINK := $(if $(findstring clang,$(CC)),,$(if $(shell command -v ld.gold 2>/
 UNIT        := $(BUILD)/tests/unit_tests
 UNIT_FILES  := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c))
 INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/test_*.c))
-# What the relay does in these while they wait for restarts, deadlines, dead hosts and servers of their own, it does in
-# others too. `make asan WAITING=` leaves none out.
-WAITING := kafka_faults program_horizon program_secrets program_supervised program_shape program_hosts program_locks \
-	program_pgbouncer program_kafka_tls program_postgres_tls
+# What the relay does in these while they wait for restarts, deadlines, dead hosts and servers of their own, or look at
+# what PostgreSQL does, it does in others too. `make asan WAITING=` leaves none out.
+WAITING := kafka_faults kafka_presets program_hanging program_horizon program_secrets program_supervised program_shape \
+	program_hosts program_locks program_pgbouncer program_kafka_tls program_nats_tls program_postgres_tls \
+	program_order_trigger program_names program_search_path program_upgrade
 ifneq ($(filter address%,$(SANITIZE)),)
 INTEGRATION := $(filter-out $(foreach name,$(WAITING),%/test_$(name)),$(INTEGRATION))
 endif
 # The longest first, so that none of them is left alone at the end.
-LONG        := $(foreach name,kafka_faults program_unreadable program_horizon program_hanging program_kafka_tls delivery \
-	program_secrets program_supervised program_shape program_hosts outbox_order kafka_partitions program_connecting \
-	program_pause program_refused program_nats_hostile kafka,$(BUILD)/tests/integration/test_$(name))
+LONG        := $(foreach name,program_audit program_hanging kafka_faults program_horizon program_table kafka_presets \
+	program_kafka_tls program_own_table program_shape delivery program_park program_unreadable program_http program_values \
+	program_slices program_secrets outbox_order kafka_partitions program_connecting,$(BUILD)/tests/integration/test_$(name))
 ORDERED     := $(filter $(INTEGRATION),$(LONG)) $(filter-out $(LONG),$(INTEGRATION))
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/main.c tests/integration/harness*.c))
 SUPPORT     := build/reader build/hanging.so
