@@ -1,4 +1,5 @@
 /* audit on Kafka: several partitions, what Kafka alone has, and planted faults. */
+#include "base/clock.h"
 #include "integration/auditing.h"
 #include "integration/harness_kafka.h"
 #include "integration/harness_services.h"
@@ -9,6 +10,9 @@
 
 #define PARTITIONS 4
 #define WAIT_MS 20000
+#define HOUR_MS (60 * 60 * 1000LL)
+
+static int64_t time_of_record_ms; /* 0: now */
 
 /* What the sink and the tables behind it begin with. */
 static void write_audited(struct fixture *fixture, const char *sink, const char *rest)
@@ -36,6 +40,7 @@ static int tear_down_kafka(void **state)
 {
     forget_findings();
     forget_consumed();
+    time_of_record_ms = 0;
     services_restore();
     return fixture_close(state);
 }
@@ -65,7 +70,8 @@ static void produce(const char *key, const char *payload, rd_kafka_headers_t *he
         rd_kafka_producev(producer, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition_of_key),
                           RD_KAFKA_V_KEY(key, strlen(key)),
                           RD_KAFKA_V_VALUE((void *)(uintptr_t)payload, strlen(payload)),
-                          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END),
+                          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_TIMESTAMP(time_of_record_ms),
+                          RD_KAFKA_V_END),
         RD_KAFKA_RESP_ERR_NO_ERROR);
     assert_int_equal(rd_kafka_flush(producer, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
     rd_kafka_destroy(producer);
@@ -293,26 +299,57 @@ TEST(rows_before_the_first_record_of_a_partition_are_too_old_to_tell)
     assert_counted(fixture, "too_old_rows", 20);
 }
 
-TEST(a_partition_that_retention_has_emptied_hides_no_loss_in_the_others)
+/* One message for each of nine keys. Returns a number of a row that is not in this partition. */
+static int send_to_several(struct fixture *fixture, int32_t *partition)
 {
-    struct fixture *fixture = *state;
-    int32_t emptied;
     int elsewhere = 0;
 
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 'a', 'k' || i, to_jsonb(i)"
                        " FROM generate_series(1, 9) i");
     drain(fixture);
     consume(PARTITIONS, 9);
-    emptied = consumed_value("1")->partition;
+    *partition = consumed_value("1")->partition;
     for (char value[] = "2"; value[0] <= '9'; value[0]++)
-        if (consumed_value(value)->partition != emptied)
+        if (consumed_value(value)->partition != *partition)
             elsewhere = value[0] - '0';
+    forget_consumed();
+    assert_true(elsewhere > 0);
+    return elsewhere;
+}
+
+TEST(a_partition_that_retention_has_emptied_hides_no_loss_in_the_others)
+{
+    struct fixture *fixture = *state;
+    int32_t emptied;
+    int elsewhere = send_to_several(fixture, &emptied);
+
     drop_from(emptied, RD_KAFKA_OFFSET_END);
     sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) VALUES ('a', 'k%d', now())",
         elsewhere);
     audit_all(fixture, 1);
     assert_findings(fixture, (struct expected){.missing = 1});
     (void)finding_of(fixture, "missing", "10");
+}
+
+/* Retention has dropped what another partition held at that time; the row's own has it all. */
+TEST(a_loss_is_missing_whatever_part_of_the_table_is_audited)
+{
+    struct fixture *fixture = *state;
+    int elsewhere;
+
+    delete_topic(topic);
+    create_topic_with(PARTITIONS, "message.timestamp.type", "CreateTime");
+    elsewhere = send_to_several(fixture, &partition_of_key);
+    drop_from(partition_of_key, RD_KAFKA_OFFSET_END);
+    time_of_record_ms = clock_wall_us() / 1000 + 4 * HOUR_MS;
+    produce_unknown("other");
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, sent_at) VALUES ('a', 'k%d', now() + interval '3 hours')",
+        elsewhere);
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.missing = 1, .unknown = 1});
+    audit_of(fixture, 1, "--from", "10");
+    assert_findings(fixture, (struct expected){.missing = 1, .unknown = 1});
 }
 
 TEST(messages_before_since_are_not_read)

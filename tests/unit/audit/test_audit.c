@@ -210,6 +210,25 @@ TEST(only_an_unaltered_message_in_another_partition_shows_that_partitions_were_a
     }
 }
 
+TEST(two_rows_of_one_event_in_different_partitions_show_no_added_partition)
+{
+    for (int i = 0; i < 2; i++) {
+        struct audit_row row = row_of("a", i);
+
+        row.partition = i;
+        add_row(row);
+    }
+    for (int i = 1; i >= 0; i--) {
+        struct audit_held held = held_of("a", i);
+
+        held.partition = i;
+        held.time_ms -= i;
+        add_held(held);
+    }
+    assert_int_equal(audit_compare(audit, &judge, &error), 0);
+    assert_false(audit_has_moved(audit));
+}
+
 TEST(rows_that_are_not_held_are_judged_after_all_times_are_known)
 {
     const struct audit_judge by_lag = {judge_by_lag, take_finding, NULL};
