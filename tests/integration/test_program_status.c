@@ -537,13 +537,28 @@ TEST(a_prepared_transaction_is_named_with_what_ends_it)
     admin_close(admin);
 }
 
-/* The part of a standby whose queries need what this transaction, and later ones, delete. */
+/* As a standby does, whose queries need what this transaction, and later ones, delete: says so
+ * again until the slot has it. */
+static void hold_back(PGconn *standby, PGconn *conn)
+{
+    char message[1 + 8 + 4 * 4] = "h";
+    uint32_t xmin = htonl((uint32_t)sql_number(conn, "SELECT txid_current() & 4294967295"));
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+
+    memcpy(message + 9, &xmin, sizeof xmin); /* the time before it, and what follows, may be 0 */
+    do {
+        if (PQputCopyData(standby, message, sizeof message) != 1 || PQflush(standby) != 0 ||
+            PQconsumeInput(standby) != 1)
+            fail_msg("%s", PQerrorMessage(standby));
+        assert_true(harness_now_ms() < deadline_ms);
+        harness_pause();
+    } while (sql_number(conn, "SELECT count(*) FROM pg_replication_slots WHERE active AND xmin IS"
+                              " NOT NULL") != 1);
+}
+
 static PGconn *stand_by(struct fixture *fixture)
 {
     char url[512];
-    char message[1 + 8 + 4 * 4] = "h";
-    uint32_t xmin =
-        htonl((uint32_t)sql_number(fixture->conn, "SELECT txid_current() & 4294967295"));
     char command[128];
     PGconn *standby;
     PGresult *result;
@@ -559,9 +574,7 @@ static PGconn *stand_by(struct fixture *fixture)
     if (PQresultStatus(result) != PGRES_COPY_BOTH)
         fail_msg("%s", PQerrorMessage(standby));
     PQclear(result);
-    memcpy(message + 9, &xmin, sizeof xmin); /* the time before it, and what follows, may be 0 */
-    assert_int_equal(PQputCopyData(standby, message, sizeof message), 1);
-    assert_int_equal(PQflush(standby), 0);
+    hold_back(standby, fixture->conn);
     return standby;
 }
 
@@ -575,8 +588,6 @@ TEST(a_slot_that_holds_the_horizon_is_named_with_what_ends_it)
 
     sql(fixture->conn, "SELECT pg_create_physical_replication_slot('%s')", fixture->name);
     standby = stand_by(fixture);
-    wait_for_number(fixture->conn, 1,
-                    "SELECT count(*) FROM pg_replication_slots WHERE active AND xmin IS NOT NULL");
     sql(fixture->conn, "SET synchronous_commit = off");
     sql(fixture->conn, "DO $$ BEGIN FOR i IN 1..100100 LOOP PERFORM txid_current(); COMMIT;"
                        " END LOOP; END $$");
