@@ -256,16 +256,15 @@ static void report_limits(const struct nats *nats, const json_t *usage, struct f
     const json_t *limits = json_object_get(usage, "limits");
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        json_int_t used = json_integer_value(json_object_get(usage, kinds[i][0]));
-        json_int_t limit = json_integer_value(json_object_get(limits, kinds[i][1]));
+        double used = json_number_value(json_object_get(usage, kinds[i][0]));
+        double limit = json_number_value(json_object_get(limits, kinds[i][1]));
 
         if (limit <= 0 || used < limit - limit / 10)
             continue;
         finding_fix(findings_add(findings, used >= limit ? FINDING_ERROR : FINDING_WARNING,
-                                 "sink %s: the account's streams take %lld of its %lld bytes of %s;"
+                                 "sink %s: the account's streams take %.0f of its %.0f bytes of %s;"
                                  " what does not fit is refused",
-                                 nats->base.options->name, (long long)used, (long long)limit,
-                                 kinds[i][0]),
+                                 nats->base.options->name, used, limit, kinds[i][0]),
                     "raise the account's limits of JetStream, or delete messages");
     }
 }
