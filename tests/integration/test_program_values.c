@@ -400,6 +400,7 @@ TEST(a_row_that_cannot_be_computed_is_not_retried_before_the_earlier_rows_of_its
     sql(fixture->conn, "UPDATE outbox_parked SET raw = replace(raw, 'no JSON',"
                        " '{\\\"topic\\\": \\\"gone\\\"}')");
     expect(fixture, run(fixture, "dead", "retry", "101", "-c", fixture->config), 1);
+    assert_says(fixture->process.err, "no parked or dead row that can be tried now has id \"101\"");
     assert_says(fixture->process.err, "until the earlier rows of its key have left the outbox");
     sql(fixture->conn, "DELETE FROM outbox WHERE kind = 'k1' AND seq < 101;"
                        " UPDATE outbox SET status = 'SENT' WHERE kind = 'k2' AND seq < 101");

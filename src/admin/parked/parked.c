@@ -75,14 +75,17 @@ static void hand_over(const struct parked_rows *rows, const PGresult *result, in
 static int fail_missing(const struct admin *admin, const struct parked_request *request,
                         const char *words, struct error *error)
 {
+    bool leaves_out =
+        request->verb == PARKED_RETRY && parked_leaves_out(&admin->table, admin->options);
     char safe[512];
 
-    (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row has id %s%s",
+    (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row%s has id %s%s",
+                    leaves_out ? " that can be tried now" : "",
                     text_escape(safe, sizeof safe, words, strlen(words)),
                     request->verb == PARKED_SHOW ? "" : ": nothing was done");
     if (request->verb == PARKED_DROP)
         (void)error_hint(error, "a row that PostgreSQL refuses stays until it can be settled");
-    if (request->verb == PARKED_RETRY && parked_leaves_out(&admin->table, admin->options))
+    if (leaves_out)
         (void)error_hint(error, "a row that was kept as a whole (raw) waits until the earlier rows"
                                 " of its key have left the outbox");
     return -1;
