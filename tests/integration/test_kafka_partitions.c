@@ -220,6 +220,7 @@ TEST(a_slow_partition_is_kept_apart_until_it_is_quick)
 
 TEST(when_all_is_slow_nothing_waits)
 {
+    options.publish_timeout_ms = WAIT_MS;
     publish_keyed();
     for (int i = 1; i <= 2; i++)
         assert_int_equal(rd_kafka_mock_broker_set_rtt(mock, i, SLOW_MS), 0);
