@@ -1,6 +1,6 @@
 -- What keeps PostgreSQL from removing rows that were sent since, the longest first, at most five: a text, and what ends
 -- it. Of a slot it is known only how many transactions ago its xmin was. Other roles' transactions are visible to
--- members of pg_read_all_stats alone; those that are prepared, and slots, to all.
+-- members of pg_read_all_stats alone; those that are prepared, and slots, to all. A VACUUM keeps nothing.
 -- $1 float8 transactions that are open for less seconds do not count.
 SELECT text, fix
 FROM (
@@ -14,6 +14,7 @@ FROM (
     WHERE (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
       AND xact_start < clock_timestamp() - $1::float8 * interval '1 s'
       AND backend_type = 'client backend'
+      AND pid NOT IN (SELECT pid FROM pg_catalog.pg_stat_progress_vacuum)
     UNION ALL
     SELECT 'prepared transaction "' || gid || '" (role "' || owner || '") waits for '
            || (extract(epoch FROM clock_timestamp() - prepared)::int8 / 60) || ' min for its COMMIT PREPARED',

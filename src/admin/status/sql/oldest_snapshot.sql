@@ -1,5 +1,6 @@
 -- What keeps VACUUM from removing dead rows of this database's tables: its kind, who holds it, its age in transactions,
--- and for how many seconds it is held. A snapshot in another database does not, except that of a walsender.
+-- and for how many seconds it is held. A snapshot in another database does not, except that of a walsender. Neither does
+-- that of another VACUUM.
 SELECT kind, holder, age(xmin), for_s
 FROM (
     SELECT CASE WHEN backend_type = 'walsender' THEN 'standby' ELSE 'backend' END,
@@ -8,6 +9,7 @@ FROM (
     FROM pg_catalog.pg_stat_activity
     WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()
       AND (datname = current_database() OR backend_type = 'walsender')
+      AND pid NOT IN (SELECT pid FROM pg_catalog.pg_stat_progress_vacuum)
     UNION ALL
     SELECT 'replication slot', slot_name::text, xmin, NULL
     FROM pg_catalog.pg_replication_slots
