@@ -416,3 +416,42 @@ TEST(without_the_tables_or_the_server_the_status_is_3)
     write_config(fixture, "", STDOUT_SINK);
     DEAD(fixture, 3, "list");
 }
+
+/* A sink that is away, one that is here, and topics without a route, or with one to the first. */
+static void write_routes(struct fixture *fixture, const char *last)
+{
+    write_relay_toml(fixture,
+                     "[sink.out]\ntype = \"stdout\"\n[sink.gone]\ntype = \"nats\"\n"
+                     "servers = [\"nats://127.0.0.1:1\"]\nstream = \"GONE\"\n"
+                     "[[route]]\nmatch = \"gone\"\nsink = \"gone\"\n"
+                     "[[route]]\nmatch = \"here\"\nsink = \"out\"\n%s",
+                     last);
+}
+
+TEST(a_dead_row_for_which_a_route_is_added_is_not_retried_before_the_earlier_rows_of_its_key)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
+    write_routes(fixture, "");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    process_free(&fixture->process);
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&fixture->process, "is away: its rows wait");
+    sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('gone', 'a'), ('stray', 'a'),"
+                       " ('stray', 'b'), ('gone', 'b'), ('stray', NULL)");
+    wait_for_number(fixture->conn, 3, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'");
+    process_stop(&fixture->process, SIGTERM);
+    write_routes(fixture, "[[route]]\nmatch = \"stray\"\nsink = \"gone\"\n");
+    expect(fixture, run(fixture, "dead", "retry", "2", "-c", fixture->config), 1);
+    assert_says(fixture->process.err, "no parked or dead row that can be tried now has id \"2\"");
+    expect(fixture, run(fixture, "dead", "retry", "--topic", "other", "-c", fixture->config), 0);
+    assert_null(strstr(fixture->process.err, "left out"));
+    expect(fixture, run(fixture, "dead", "retry", "--topic", "stray", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "2 rows will be tried again");
+    assert_says(fixture->process.err, "left out: 1 dead, until the earlier rows of their keys");
+    assert_string_equal(ids_where(fixture, "state = 'dead'"), "2");
+    sql(fixture->conn, "DELETE FROM outbox WHERE key = 'a'");
+    expect(fixture, run(fixture, "dead", "retry", "2", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "1 row will be tried again");
+}

@@ -76,7 +76,7 @@ static int fail_missing(const struct admin *admin, const struct parked_request *
                         const char *words, struct error *error)
 {
     bool leaves_out =
-        request->verb == PARKED_RETRY && parked_leaves_out(&admin->table, admin->options);
+        request->verb == PARKED_RETRY && sql_keeps_order(&admin->table, admin->options);
     char safe[512];
 
     (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row%s has id %s%s",
@@ -86,8 +86,8 @@ static int fail_missing(const struct admin *admin, const struct parked_request *
     if (request->verb == PARKED_DROP)
         (void)error_hint(error, "a row that PostgreSQL refuses stays until it can be settled");
     if (leaves_out)
-        (void)error_hint(error, "a row that was kept as a whole (raw) waits until the earlier rows"
-                                " of its key have left the outbox");
+        (void)error_hint(error, "a dead row waits until the earlier rows of its key have left the"
+                                " outbox");
     return -1;
 }
 

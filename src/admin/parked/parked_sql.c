@@ -35,7 +35,13 @@ static int put_number(FILE *out, const struct sql_call *call)
 
 static const char *choose_chosen(const void *about)
 {
-    return statement_of(about)->chosen;
+    return statement_of(about)->by_id ? statement_chosen_by_id : statement_chosen_by_filter;
+}
+
+static const char *choose_is_chosen(const void *about)
+{
+    return statement_of(about)->by_id ? "seq = ANY (ARRAY(SELECT hit FROM hits))"
+                                      : statement_fits_filter;
 }
 
 static const char *choose_row(const void *about)
@@ -119,16 +125,11 @@ static const char *choose_replay_is_tried(const void *about)
     return sql_keeps_order(tables->table, tables->options) ? statement_replay_is_tried : "true";
 }
 
-bool parked_leaves_out(const struct table *table, const struct outbox_options *options)
-{
-    return table->is_computed && sql_keeps_order(table, options);
-}
-
 static bool leaves_out(const void *about)
 {
     const struct table_words *tables = ((const struct parked_words *)about)->tables;
 
-    return statement_of(about)->retries && parked_leaves_out(tables->table, tables->options);
+    return statement_of(about)->retries && sql_keeps_order(tables->table, tables->options);
 }
 
 static const char *choose_left_out(const void *about)
@@ -156,6 +157,7 @@ static const char *choose_retried_raw(const void *about)
 
 static const struct sql_word words[] = {
     {"chosen", .choose = choose_chosen},
+    {"is_chosen", .choose = choose_is_chosen},
     {"row", .choose = choose_row},
     {"is_choosable", .choose = choose_is_choosable},
     {"done", .choose = choose_done},
@@ -252,7 +254,7 @@ struct parked_statement parked_statement(const struct parked_request *request)
     bool changes = !request->dry_run && (retries || request->verb == PARKED_DROP);
     struct parked_statement statement = {
         .text = statement_dead_select,
-        .chosen = request->id_count > 0 ? statement_chosen_by_id : statement_chosen_by_filter,
+        .by_id = request->id_count > 0,
         .row = row_of(request, changes),
         .choosable = choosable(request),
         .done = retries ? "would retry" : "would drop",

@@ -16,11 +16,11 @@ enum parked_detail {
 };
 
 struct parked_statement {
-    const char *text;   /* with words */
-    const char *chosen; /* the part that chooses the rows */
-    const char *row;    /* the part that says what is returned of them */
+    const char *text; /* with words */
+    const char *row;  /* the part that says what is returned of the rows */
     const char *choosable;
     const char *done; /* to each row */
+    bool by_id;
     bool retries;
     bool locks;
     bool descends;
@@ -34,9 +34,6 @@ struct parked_statement {
 
 /* The statement that selects parked rows, changes them and returns them (dead_select.sql). */
 struct parked_statement parked_statement(const struct parked_request *request);
-
-/* Whether `dead retry` leaves out rows that would overtake others (left_out.sql). */
-bool parked_leaves_out(const struct table *table, const struct outbox_options *options);
 
 /* The statement as it is sent; free() it. NULL: no memory. */
 char *parked_sql(const struct parked_statement *statement, const struct table_words *about);

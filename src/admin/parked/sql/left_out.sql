@@ -1,10 +1,16 @@
--- Part of `dead retry`: "left_out", the dead rows that would overtake a row of their key. A row that is kept as a whole
--- may turn out to have the topic of a sink that is away, for which earlier rows of its key wait in the outbox. Every
--- other dead row has a known topic: the earlier rows for it left the outbox before this row did.
-left_out AS MATERIALIZED (
-    SELECT array_agg(DISTINCT head.seq) AS seqs
-    FROM {parked} head
-         JOIN (SELECT {key} AS relay_key, {id} AS relay_id FROM {outbox} WHERE {claimable}) waiting
-         ON {key_text:waiting.relay_key} = {key_text:head.key} AND waiting.relay_id < head.id
-    WHERE head.raw IS NOT NULL AND head.sent_at IS NULL AND head.state = 'dead'
+-- Part of `dead retry`: "left_out", the chosen dead rows that would overtake a row of their key, which waits in the outbox
+-- for a sink that is away. A dead row may get that sink when it is tried again: its values, the routes or its topic may
+-- have been corrected.
+heads AS MATERIALIZED (
+    SELECT seq AS head_seq, id AS head_id, {key_text:key} AS head_key
+    FROM {parked}
+    WHERE sent_at IS NULL AND state = 'dead' AND {is_chosen}
+), waiting AS MATERIALIZED (
+    SELECT DISTINCT ON (waiting_key) waiting_key, waiting_id
+    FROM (SELECT {key_text:row_key} AS waiting_key, row_id AS waiting_id
+          FROM (SELECT {key} AS row_key, {id} AS row_id FROM {outbox} WHERE {claimable}) unsent) unsent
+    WHERE waiting_key IN (SELECT head_key FROM heads)
+    ORDER BY waiting_key, waiting_id
+), left_out AS MATERIALIZED (
+    SELECT array_agg(head_seq) AS seqs FROM heads JOIN waiting ON waiting_key = head_key AND waiting_id < head_id
 ),
