@@ -27,8 +27,9 @@ struct audit_row {
     int64_t rank;    /* grows in the order of the ids */
     int64_t sent_ms; /* since 1970 */
     int sink;
-    int topic;     /* the caller's number of the destination */
-    int partition; /* to which its key goes now; -1: any */
+    int topic;             /* the caller's number of the destination */
+    int partition;         /* to which route_key goes now; -1: any */
+    struct text route_key; /* the message's key at the broker */
     bool has_content;
     struct audit_digest content; /* has_content: of what the row is at the broker */
     bool has_key;
@@ -42,6 +43,7 @@ struct audit_held {
     int sink;
     int topic;
     int partition;
+    struct text key;
     int64_t position; /* offset or sequence number in the partition or the stream */
     int64_t time_ms;
     bool is_replayed;
@@ -132,9 +134,9 @@ void audit_leave_unknown(struct audit *audit);
 /* The longest time from a message to the mark of its row, and from a mark to the message: the
  * clocks of the servers differ. They are known when judge_row() is called. */
 int64_t audit_lag_ms(const struct audit *audit);
+int64_t audit_lead_ms(const struct audit *audit);
 /* Whether an event is in another partition than its key would go to now: partitions were added.
  * Known likewise. */
 bool audit_has_moved(const struct audit *audit);
-int64_t audit_lead_ms(const struct audit *audit);
 
 #endif

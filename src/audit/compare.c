@@ -232,8 +232,8 @@ static int judge_sink(const struct event *event, struct error *error)
         first = first_replayed;
     event->audit->counts[AUDIT_FOUND] += (int64_t)event->row_count;
     measure_lag(event->audit, row, first);
-    if (altered == NULL && event->row_count == 1 && row->partition >= 0 &&
-        row->partition != first->partition)
+    if (event->row_count == 1 && row->partition >= 0 && row->partition != first->partition &&
+        row->route_key == first->route_key)
         event->audit->has_moved = true;
     if (altered != NULL)
         report(event, AUDIT_ALTERED, row, altered);

@@ -186,6 +186,11 @@ static void copy_texts(char *to, struct text first, struct text second)
         memcpy(to + first.len, second.data, second.len);
 }
 
+static uint32_t hash_key(struct text key)
+{
+    return (uint32_t)audit_bucket_of(key.data, key.len);
+}
+
 int audit_add_row(struct audit *audit, const struct audit_row *row, struct error *error)
 {
     char hex[2][2 * AUDIT_DIGEST_BYTES];
@@ -204,6 +209,7 @@ int audit_add_row(struct audit *audit, const struct audit_row *row, struct error
                                   .sink = row->sink,
                                   .topic = row->topic,
                                   .partition = row->partition,
+                                  .route_key = hash_key(row->route_key),
                                   .has_content = row->has_content,
                                   .has_key = row->has_key,
                                   .was_parked = row->was_parked,
@@ -229,6 +235,7 @@ int audit_add_held(struct audit *audit, const struct audit_held *held, struct er
                                    .sink = held->sink,
                                    .topic = held->topic,
                                    .partition = held->partition,
+                                   .route_key = hash_key(held->key),
                                    .position = held->position,
                                    .time_ms = held->time_ms,
                                    .content = held->content};

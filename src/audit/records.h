@@ -17,6 +17,7 @@ struct row_record {
     int64_t rank;
     int64_t sent_ms;
     int32_t sink, topic, partition;
+    uint32_t route_key; /* a hash of it */
     bool has_content, has_key, was_parked;
     struct audit_digest content, key;
     char texts[];
@@ -27,6 +28,7 @@ struct held_record {
     uint16_t event_id_len;
     bool is_replayed;
     int32_t sink, topic, partition;
+    uint32_t route_key; /* a hash of it */
     int64_t position;
     int64_t time_ms;
     struct audit_digest content;

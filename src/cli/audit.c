@@ -159,6 +159,7 @@ static int add_row(struct auditing *auditing, const struct batch *batch,
                             .rank = sent->rank,
                             .sent_ms = sent->sent_ms,
                             .partition = message->partition,
+                            .route_key = message->route_key,
                             .was_parked =
                                 batch->parked || auditing->config->relay.outbox.park != NULL};
 
@@ -228,6 +229,7 @@ static int take_message(void *closure, const struct held *held, struct error *er
                                 .sink = auditing->reading,
                                 .topic = held->topic,
                                 .partition = held->partition,
+                                .key = held->key,
                                 .position = held->position,
                                 .time_ms = held->time_ms,
                                 .is_replayed = held->is_replayed};
@@ -491,7 +493,8 @@ static int repair(struct auditing *auditing, struct error *error)
     if (count > auditing->missing_kept) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_SELF,
                         "%" PRId64
-                        " events are missing; this process repairs %d of them one by one",
+                        " events are missing, and at most %d can be repaired one by one: nothing"
+                        " was sent again",
                         count, auditing->missing_kept);
         return error_hint(error, "outbox-relay replay --since WHEN sends all rows again that were "
                                  "sent since then");

@@ -352,6 +352,27 @@ TEST(a_loss_is_missing_whatever_part_of_the_table_is_audited)
     assert_findings(fixture, (struct expected){.missing = 1, .unknown = 1});
 }
 
+/* Its time, as that program gives it, is in 1970. */
+TEST(a_message_of_another_program_does_not_tell_what_retention_has_dropped)
+{
+    struct fixture *fixture = *state;
+
+    delete_topic(topic);
+    create_topic_with(PARTITIONS, "message.timestamp.type", "CreateTime");
+    send_rows(fixture, 10);
+    consume(PARTITIONS, 10);
+    partition_of_key = consumed_value("1")->partition;
+    forget_consumed();
+    time_of_record_ms = 1000;
+    produce_unknown(NULL);
+    send_rows(fixture, 10);
+    drop_before(10);
+    audit_of(fixture, 0, "--from", "5");
+    assert_findings(fixture, (struct expected){0});
+    assert_counted(fixture, "too_old_rows", 6);
+    assert_counted(fixture, "found", 10);
+}
+
 TEST(messages_before_since_are_not_read)
 {
     struct fixture *fixture = *state;

@@ -214,11 +214,15 @@ static struct partition *find(struct reading *reading, const rd_kafka_message_t 
     return NULL;
 }
 
-static int take_message(struct reading *reading, struct partition *partition,
-                        const rd_kafka_message_t *message, struct error *error)
-{
+/* What a struct held refers to. */
+struct room {
     struct header headers[HEADERS_MAX];
     char buffer[1024];
+};
+
+static struct held held_of(const struct reading *reading, const struct partition *partition,
+                           const rd_kafka_message_t *message, struct room *room)
+{
     rd_kafka_timestamp_type_t type;
     struct held held = {.topic = partition->topic,
                         .partition = partition->number,
@@ -227,14 +231,30 @@ static int take_message(struct reading *reading, struct partition *partition,
                         .destination = text_of(topic_of(reading, partition)),
                         .key = {message->key, message->key_len},
                         .payload = {message->payload, message->len},
-                        .headers = headers,
-                        .header_count = read_headers(message, headers)};
+                        .headers = room->headers,
+                        .header_count = read_headers(message, room->headers)};
 
     if (held.header_count < 0)
         held.header_count = 0; /* a relay sends fewer */
-    held_identify(&reading->kafka->base, &held, (struct text){NULL, 0}, buffer, sizeof buffer);
-    if (partition->first_ms == INT64_MAX && held.event_id.data != NULL)
-        partition->first_ms = held.time_ms;
+    held_identify(&reading->kafka->base, &held, (struct text){NULL, 0}, room->buffer,
+                  sizeof room->buffer);
+    return held;
+}
+
+/* Only a relay's messages count: what other programs give as a time may be anything. */
+static void note_first(struct partition *partition, const struct held *held)
+{
+    if (partition->first_ms == INT64_MAX && held->event_id.data != NULL)
+        partition->first_ms = held->time_ms;
+}
+
+static int take_message(struct reading *reading, struct partition *partition,
+                        const rd_kafka_message_t *message, struct error *error)
+{
+    struct room room;
+    struct held held = held_of(reading, partition, message, &room);
+
+    note_first(partition, &held);
     return reading->request->on_message(reading->request->closure, &held, error);
 }
 
@@ -283,20 +303,31 @@ static int read_all(struct reading *reading, struct error *error)
     return status;
 }
 
-/* The first message's time, when reading began later. */
-static void find_first_time(struct partition *partition)
+/* The time of the first message, when reading began later, or when that one has been dropped. It
+ * stays unknown if no message of a relay comes in time. */
+static void find_first_time(const struct reading *reading, struct partition *partition)
 {
-    rd_kafka_message_t *first;
-    rd_kafka_timestamp_type_t type;
+    int64_t deadline_ms = clock_now_ms() + WATERMARK_MS;
+    rd_kafka_message_t *message;
+    struct room room;
 
+    partition->first_ms = INT64_MAX;
     if (rd_kafka_consume_start(partition->handle, partition->number, RD_KAFKA_OFFSET_BEGINNING) !=
         0)
         return;
-    first = rd_kafka_consume(partition->handle, partition->number, WATERMARK_MS);
-    if (first != NULL && first->err == RD_KAFKA_RESP_ERR_NO_ERROR)
-        partition->first_ms = rd_kafka_message_timestamp(first, &type);
-    if (first != NULL)
-        rd_kafka_message_destroy(first);
+    while (partition->first_ms == INT64_MAX && clock_left_ms(deadline_ms) > 0) {
+        message =
+            rd_kafka_consume(partition->handle, partition->number, (int)clock_left_ms(deadline_ms));
+        if (message == NULL || message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+            deadline_ms = 0; /* its end, for one */
+        else {
+            struct held held = held_of(reading, partition, message, &room);
+
+            note_first(partition, &held);
+        }
+        if (message != NULL)
+            rd_kafka_message_destroy(message);
+    }
     (void)rd_kafka_consume_stop(partition->handle, partition->number);
 }
 
@@ -315,7 +346,7 @@ static int report(struct reading *reading, struct partition *partition, bool com
         return fail(reading, topic_of(reading, partition), rd_kafka_err2str(code), error);
     place.has_dropped = low > 0;
     if (!partition->is_first_read || low > partition->start)
-        find_first_time(partition);
+        find_first_time(reading, partition);
     place.first_ms = partition->first_ms;
     place.may_drop =
         compacted ? "it is compacted: of a key only the last message is sure to stay" : NULL;

@@ -147,8 +147,8 @@ static json_t *load_reply(const natsMsg *answer, size_t flags)
     return json_loadb(natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer), flags, NULL);
 }
 
-/* nats-server 2.10 says 2^64 - 1 for reserved bytes that nobody has set: then all numbers are real.
- */
+/* Of an account nats-server 2.10 says 2^64 - 1 for reserved bytes that nobody has set: then all
+ * numbers are real. */
 int nats_call_api(struct nats *nats, const char *what, const char *request, json_t **reply,
                   struct error *error)
 {
@@ -175,7 +175,7 @@ int nats_call_api(struct nats *nats, const char *what, const char *request, json
     if (status != NATS_OK)
         return fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
     *reply = load_reply(answer, 0);
-    if (*reply == NULL)
+    if (*reply == NULL && strcmp(what, "INFO") == 0)
         *reply = load_reply(answer, JSON_DECODE_INT_AS_REAL);
     natsMsg_Destroy(answer);
     return 0;

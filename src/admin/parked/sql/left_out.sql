@@ -1,6 +1,6 @@
--- Part of `dead retry`: "left_out", the chosen dead rows that would overtake a row of their key, which waits in the outbox
--- for a sink that is away. A dead row may get that sink when it is tried again: its values, the routes or its topic may
--- have been corrected.
+-- Part of `dead retry`: "left_out", the chosen dead rows that would overtake a row of their key, which waits in the
+-- outbox for a sink that is away. A dead row may get that sink when it is tried again: its values, the routes or its
+-- topic may have been corrected.
 heads AS MATERIALIZED (
     SELECT seq AS head_seq, id AS head_id, {key_text:key} AS head_key
     FROM {parked}

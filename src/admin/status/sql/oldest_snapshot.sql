@@ -1,6 +1,6 @@
 -- What keeps VACUUM from removing dead rows of this database's tables: its kind, who holds it, its age in transactions,
--- and for how many seconds it is held. A snapshot in another database does not, except that of a walsender. Neither does
--- that of another VACUUM.
+-- and for how many seconds it is held. A snapshot in another database does not, except that of a walsender. That of
+-- another VACUUM does not, either.
 SELECT kind, holder, age(xmin), for_s
 FROM (
     SELECT CASE WHEN backend_type = 'walsender' THEN 'standby' ELSE 'backend' END,
