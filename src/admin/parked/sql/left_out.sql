@@ -2,13 +2,15 @@
 -- outbox for a sink that is away. A dead row may get that sink when it is tried again: its values, the routes or its
 -- topic may have been corrected.
 heads AS MATERIALIZED (
-    SELECT seq AS head_seq, id AS head_id, {key_text:key} AS head_key
+    SELECT seq AS head_seq, id AS head_id, {key_text:key} AS head_key, {slice_of_parked} AS head_slice
     FROM {parked}
     WHERE sent_at IS NULL AND state = 'dead' AND {is_chosen}
 ), waiting AS MATERIALIZED (
     SELECT DISTINCT ON (waiting_key) waiting_key, waiting_id
     FROM (SELECT {key_text:row_key} AS waiting_key, row_id AS waiting_id
-          FROM (SELECT {key} AS row_key, {id} AS row_id FROM {outbox} WHERE {claimable}) unsent) unsent
+          FROM (SELECT {key} AS row_key, {id} AS row_id
+                FROM {outbox}
+                WHERE {claimable} AND {slice_of_row} = ANY (ARRAY(SELECT head_slice FROM heads))) unsent) unsent
     WHERE waiting_key IN (SELECT head_key FROM heads)
     ORDER BY waiting_key, waiting_id
 ), left_out AS MATERIALIZED (
