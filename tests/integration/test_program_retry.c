@@ -439,18 +439,23 @@ TEST(a_dead_row_for_which_a_route_is_added_is_not_retried_before_the_earlier_row
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     process_await_words(&fixture->process, "is away: its rows wait");
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('gone', 'a'), ('stray', 'a'),"
-                       " ('stray', 'b'), ('gone', 'b'), ('stray', NULL)");
-    wait_for_number(fixture->conn, 3, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'");
+                       " ('stray', 'b'), ('gone', 'b'), ('stray', NULL), ('gone', 'c'),"
+                       " ('stray', 'c')");
+    wait_for_number(fixture->conn, 4, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'");
     process_stop(&fixture->process, SIGTERM);
     write_routes(fixture, "[[route]]\nmatch = \"stray\"\nsink = \"gone\"\n");
     expect(fixture, run(fixture, "dead", "retry", "2", "-c", fixture->config), 1);
     assert_says(fixture->process.err, "no parked or dead row that can be tried now has id \"2\"");
     expect(fixture, run(fixture, "dead", "retry", "--topic", "other", "-c", fixture->config), 0);
     assert_null(strstr(fixture->process.err, "left out"));
+    sql(fixture->conn, "UPDATE outbox_parked SET topic = 'gone' WHERE key = 'c'");
+    expect(fixture, run(fixture, "dead", "retry", "--topic", "gone", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "0 rows will be tried again");
+    assert_says(fixture->process.err, "left out: 1 dead, until the earlier rows of their keys");
     expect(fixture, run(fixture, "dead", "retry", "--topic", "stray", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "2 rows will be tried again");
     assert_says(fixture->process.err, "left out: 1 dead, until the earlier rows of their keys");
-    assert_string_equal(ids_where(fixture, "state = 'dead'"), "2");
+    assert_string_equal(ids_where(fixture, "state = 'dead'"), "2,7");
     sql(fixture->conn, "DELETE FROM outbox WHERE key = 'a'");
     expect(fixture, run(fixture, "dead", "retry", "2", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "1 row will be tried again");

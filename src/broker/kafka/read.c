@@ -215,13 +215,13 @@ static struct partition *find(struct reading *reading, const rd_kafka_message_t 
 }
 
 /* What a struct held refers to. */
-struct room {
+struct storage {
     struct header headers[HEADERS_MAX];
     char buffer[1024];
 };
 
 static struct held held_of(const struct reading *reading, const struct partition *partition,
-                           const rd_kafka_message_t *message, struct room *room)
+                           const rd_kafka_message_t *message, struct storage *storage)
 {
     rd_kafka_timestamp_type_t type;
     struct held held = {.topic = partition->topic,
@@ -231,13 +231,13 @@ static struct held held_of(const struct reading *reading, const struct partition
                         .destination = text_of(topic_of(reading, partition)),
                         .key = {message->key, message->key_len},
                         .payload = {message->payload, message->len},
-                        .headers = room->headers,
-                        .header_count = read_headers(message, room->headers)};
+                        .headers = storage->headers,
+                        .header_count = read_headers(message, storage->headers)};
 
     if (held.header_count < 0)
         held.header_count = 0; /* a relay sends fewer */
-    held_identify(&reading->kafka->base, &held, (struct text){NULL, 0}, room->buffer,
-                  sizeof room->buffer);
+    held_identify(&reading->kafka->base, &held, (struct text){NULL, 0}, storage->buffer,
+                  sizeof storage->buffer);
     return held;
 }
 
@@ -251,8 +251,8 @@ static void note_first(struct partition *partition, const struct held *held)
 static int take_message(struct reading *reading, struct partition *partition,
                         const rd_kafka_message_t *message, struct error *error)
 {
-    struct room room;
-    struct held held = held_of(reading, partition, message, &room);
+    struct storage storage;
+    struct held held = held_of(reading, partition, message, &storage);
 
     note_first(partition, &held);
     return reading->request->on_message(reading->request->closure, &held, error);
@@ -309,7 +309,7 @@ static void find_first_time(const struct reading *reading, struct partition *par
 {
     int64_t deadline_ms = clock_now_ms() + WATERMARK_MS;
     rd_kafka_message_t *message;
-    struct room room;
+    struct storage storage;
 
     partition->first_ms = INT64_MAX;
     if (rd_kafka_consume_start(partition->handle, partition->number, RD_KAFKA_OFFSET_BEGINNING) !=
@@ -321,7 +321,7 @@ static void find_first_time(const struct reading *reading, struct partition *par
         if (message == NULL || message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
             deadline_ms = 0; /* its end, for one */
         else {
-            struct held held = held_of(reading, partition, message, &room);
+            struct held held = held_of(reading, partition, message, &storage);
 
             note_first(partition, &held);
         }
