@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/finding.h"
 #include "broker/read.h"
+#include "broker/seen.h"
 #include "broker/sink.h"
 #include "message/batch.h"
 #include "message/order.h"
@@ -102,6 +103,7 @@ struct broker {
     const struct broker_ops *ops;
     const struct sink_options *options;
     struct header_rules headers;
+    struct seen *seen;      /* what was acknowledged to the process; NULL: nothing is remembered */
     int connect_timeout_ms; /* of the next ready(); 0: BROKER_CONNECT_TIMEOUT_MS */
     const char *server;     /* in use, text that outlives the broker; NULL: any of the options' */
     int64_t recognise_ms;   /* for how long it drops a repeated message; 0: never, or not known */
@@ -122,7 +124,9 @@ extern const struct broker_ops stdout_ops;
 const struct broker_ops *broker_ops_find(const char *type);
 const char *broker_types(void);
 
-struct broker *broker_open(const struct sink_options *options, struct error *error);
+/* `seen` must outlive the broker; NULL: it remembers nothing of what was acknowledged. */
+struct broker *broker_open(const struct sink_options *options, struct seen *seen,
+                           struct error *error);
 /* Call after the last broker_close(): a library whose threads outlive main() may crash at exit. */
 void broker_end(void);
 

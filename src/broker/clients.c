@@ -21,12 +21,16 @@ const char *broker_types(void)
     return "\"kafka\", \"nats\", \"stdout\"";
 }
 
-struct broker *broker_open(const struct sink_options *options, struct error *error)
+struct broker *broker_open(const struct sink_options *options, struct seen *seen,
+                           struct error *error)
 {
     const struct broker_ops *ops = broker_ops_find(options->type);
+    struct broker *broker = ops != NULL ? ops->create(options, error) : NULL;
 
+    if (broker != NULL)
+        broker->seen = seen;
     if (ops != NULL)
-        return ops->create(options, error);
+        return broker;
     error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: type must be one of %s",
               options->name, broker_types());
     return NULL;

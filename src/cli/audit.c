@@ -61,7 +61,7 @@ static int open_sink(struct auditing *auditing, int number, struct error *error)
     struct error away;
 
     sink->numbers = json_object();
-    sink->broker = broker_open(options, error);
+    sink->broker = broker_open(options, NULL, error);
     if (sink->broker == NULL)
         return -1;
     sink->unreadable = broker_unreadable(sink->broker);
@@ -276,7 +276,7 @@ static int read_sink(struct auditing *auditing, int number, int64_t since_ms, st
                                          .on_place = take_place,
                                          .on_total = take_total,
                                          .closure = auditing};
-    struct broker *broker = broker_open(options_of(auditing, number), error);
+    struct broker *broker = broker_open(options_of(auditing, number), NULL, error);
 
     if (broker == NULL)
         return -1;

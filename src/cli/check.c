@@ -107,7 +107,7 @@ static enum exit_status check_broker(const struct config *config, int sink, stru
     enum exit_status status = EXIT_DONE;
     const struct sink_options *options = &config->relay.sinks[sink];
     struct error error;
-    struct broker *broker = broker_open(options, &error);
+    struct broker *broker = broker_open(options, NULL, &error);
 
     if (broker == NULL || broker_inspect(broker, NULL, findings, &error) < 0) {
         findings_add_error(findings, &error);

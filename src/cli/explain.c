@@ -259,7 +259,7 @@ static int open_brokers(struct explaining *explaining, struct error *error)
     if (findings_init(&findings) < 0)
         return error_no_memory(error);
     for (int i = 0; i < options->sink_count; i++) {
-        explaining->brokers[i] = broker_open(&options->sinks[i], error);
+        explaining->brokers[i] = broker_open(&options->sinks[i], NULL, error);
         if (explaining->brokers[i] == NULL) {
             findings_free(&findings);
             return -1;

@@ -126,7 +126,7 @@ static enum exit_status make_destinations(const struct sink_options *options)
 
     if (!options->create)
         return EXIT_DONE;
-    broker = broker_open(options, &error);
+    broker = broker_open(options, NULL, &error);
     if (broker == NULL || broker_ready(broker, &error) < 0)
         status = -1;
     for (int i = 0; status == 0 && i < options->allow.count; i++)

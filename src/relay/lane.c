@@ -464,10 +464,10 @@ static void close_brokers(struct broker **brokers)
 }
 
 static int open_brokers(struct broker **brokers, const struct relay_options *options,
-                        struct error *error)
+                        struct seen *seen, struct error *error)
 {
     for (int i = 0; i < options->sink_count; i++) {
-        brokers[i] = broker_open(&options->sinks[i], error);
+        brokers[i] = broker_open(&options->sinks[i], seen, error);
         if (brokers[i] == NULL)
             return -1;
     }
@@ -481,7 +481,7 @@ static int rebuild_connections(struct lane *lane, const struct relay_options *op
     struct broker *brokers[SINKS_MAX] = {NULL};
     struct batch batch = {0};
 
-    if (open_brokers(brokers, options, error) < 0 ||
+    if (open_brokers(brokers, options, lane->seen, error) < 0 ||
         batch_init(&batch, options->outbox.batch) < 0) {
         close_brokers(brokers);
         return -1;
@@ -524,13 +524,13 @@ void lane_take_options(struct lane *lane)
     log_event(LOG_DEBUG, LOG_FIELDS(.lane = lane->number), "the lane has the new configuration");
 }
 
-int lane_init(struct lane *lane, int number, const struct relay_options *options,
+int lane_init(struct lane *lane, int number, const struct relay_options *options, struct seen *seen,
               const struct stop *stop, struct error *error)
 {
     char part[16];
     char name[48];
 
-    *lane = (struct lane){.number = number, .options = options, .stop = stop};
+    *lane = (struct lane){.number = number, .options = options, .seen = seen, .stop = stop};
     lane_report_init(&lane->report, number);
     lane->random = (uint32_t)clock_now_ms() * 2654435761U + (uint32_t)number;
     lane->sinks = (struct lane_sinks){
@@ -540,7 +540,7 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
     lane->outbox = outbox_open(&options->outbox, &options->routes, name);
     if (lane->outbox == NULL || batch_init(&lane->batch, options->outbox.batch) < 0)
         return error_no_memory(error);
-    return open_brokers(lane->sinks.brokers, options, error);
+    return open_brokers(lane->sinks.brokers, options, seen, error);
 }
 
 void lane_close(struct lane *lane)

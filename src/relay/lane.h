@@ -22,6 +22,7 @@ struct lane {
     const struct relay_options *options;
     struct relay_options *own; /* owned copy behind `options` after a reload; NULL: none */
     _Atomic(struct relay_options *) next; /* options to change to between two steps; NULL: none */
+    struct seen *seen; /* what was acknowledged to the process; NULL: nothing is remembered */
     const struct stop *stop;
     struct wake *wake;       /* what an idle lane waits on; NULL: it polls every poll_interval */
     struct missing *missing; /* the list of missing destinations; NULL: none is kept */
@@ -51,7 +52,7 @@ enum lane_result {
 };
 
 /* 0, or -1 with *error set. Call lane_close in either case. */
-int lane_init(struct lane *lane, int number, const struct relay_options *options,
+int lane_init(struct lane *lane, int number, const struct relay_options *options, struct seen *seen,
               const struct stop *stop, struct error *error);
 /* Frees the connections and the memory; may be called twice. The report and the error remain
  * valid. */

@@ -69,6 +69,7 @@ struct relay {
     bool first_try_done;          /* a lane has reached its servers, or has failed to */
     bool is_ready;                /* the supervisor has been told so */
     struct missing missing;
+    struct seen *seen;   /* what was acknowledged to the lanes */
     _Atomic bool worked; /* a step of a lane has succeeded */
     int ended_fd;        /* eventfd(2): readable when a lane has ended */
     int signals_fd;      /* signalfd(2) */
@@ -425,7 +426,7 @@ static int open_lanes(struct relay *relay, struct error *error)
         struct worker *worker = &relay->workers[i];
 
         worker->relay = relay;
-        if (lane_init(&worker->lane, i + 1, relay->options, &relay->stop, error) < 0)
+        if (lane_init(&worker->lane, i + 1, relay->options, relay->seen, &relay->stop, error) < 0)
             return -1;
         worker->lane.wake = relay->wake;
         worker->lane.missing = &relay->missing;
@@ -446,10 +447,11 @@ static int open_all(struct relay *relay, struct error *error)
     relay->horizon =
         horizon_open(relay->options->outbox.order == ORDER_KEY ? relay->options->outbox.slices : 1);
     relay->flush = wal_flush_open();
+    relay->seen = seen_new();
     relay->ended_fd = eventfd(0, EFD_CLOEXEC);
     relay->signals_fd = open_signals(error);
     if (relay->workers == NULL || relay->wake == NULL || relay->horizon == NULL ||
-        relay->flush == NULL)
+        relay->flush == NULL || relay->seen == NULL)
         return error_no_memory(error);
     if (stop_init(&relay->stop) < 0 || stop_init(&relay->watcher_stop) < 0 || relay->ended_fd < 0)
         return error_set(error, ERROR_FATAL, ERROR_SELF, "eventfd: %s", strerror(errno));
@@ -471,6 +473,7 @@ void relay_close(struct relay *relay)
     wake_close(relay->wake);
     horizon_close(relay->horizon);
     wal_flush_close(relay->flush);
+    seen_free(relay->seen);
     free(relay->workers);
     free(relay);
     broker_end();

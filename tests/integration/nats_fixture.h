@@ -84,7 +84,7 @@ static inline int open_broker(void **state)
     options.servers = (struct text_list){.items = {(char *)(uintptr_t)server_url()}, .count = 1};
     options.stream = stream;
     connect_reader();
-    broker = broker_open(&options, &error);
+    broker = broker_open(&options, NULL, &error);
     return broker == NULL ? -1 : batch_init(&batch, BATCH);
 }
 

@@ -31,7 +31,7 @@ static inline int setup_brokers(const char *brokers)
 
 static inline void open_broker(void)
 {
-    broker = broker_open(&options, &error);
+    broker = broker_open(&options, NULL, &error);
     assert_non_null(broker);
     if (broker_ready(broker, &error) < 0)
         fail_msg("%s", error.text);

@@ -140,7 +140,7 @@ TEST(a_slow_cluster_lets_a_new_client_in)
 
     assert_int_equal(rd_kafka_mock_broker_set_rtt(mock, 1, 2000), RD_KAFKA_RESP_ERR_NO_ERROR);
     broker_close(broker);
-    broker = broker_open(&options, &error);
+    broker = broker_open(&options, NULL, &error);
     fill_batch(10);
     while (count_verdicts(&batch, VERDICT_SENT) < 10 && clock_left_ms(deadline_ms) > 0)
         if (ready_within_its_time() == 0)
@@ -328,7 +328,7 @@ TEST(a_connection_that_met_silence_is_soon_replaced)
 
     broker_close(broker);
     options.brokers.items[0] = address;
-    broker = broker_open(&options, &error);
+    broker = broker_open(&options, NULL, &error);
     wait_until_ready();
     publish_ten();
     print_message("publishing %lld ms after a connection that met silence\n",

@@ -140,7 +140,7 @@ static int set_up_lane(void **state)
 
 static void open_lane(void)
 {
-    if (lane_init(&rig.lane, 1, &rig.options, &rig.stop, &rig.fixture->error) < 0)
+    if (lane_init(&rig.lane, 1, &rig.options, NULL, &rig.stop, &rig.fixture->error) < 0)
         fail_msg("%s", rig.fixture->error.text);
     broker_close(rig.lane.sinks.brokers[0]);
     rig.lane.sinks.brokers[0] = (struct broker *)&rig.broker;

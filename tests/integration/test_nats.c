@@ -581,7 +581,7 @@ TEST(an_error_names_the_server_in_use)
     broker_close(broker);
     options.servers = (struct text_list){
         .items = {"nats://127.0.0.1:1", (char *)(uintptr_t)server_url()}, .count = 2};
-    broker = broker_open(&options, &error);
+    broker = broker_open(&options, NULL, &error);
     assert_non_null(broker);
     assert_int_equal(broker_ready(broker, &error), 0);
     services("pause", "nats");
@@ -620,7 +620,7 @@ TEST_WITH(a_login_that_signs_succeeds_every_time, NULL, teardown)
     options.nkey_file = seed_path;
     for (int i = 0; i < 1000; i++) {
         broker_close(broker);
-        broker = broker_open(&options, &error);
+        broker = broker_open(&options, NULL, &error);
         assert_non_null(broker);
         if (broker_ready(broker, &error) != 0)
             fail_msg("login %d: %s", i, error.text);

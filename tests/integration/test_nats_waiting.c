@@ -79,7 +79,7 @@ static struct broker *open_paused(void)
     paused.stream = "PAUSED";
     paused.create = true;
     allow(&paused, (char *)(uintptr_t)taken());
-    opened = broker_open(&paused, &error);
+    opened = broker_open(&paused, NULL, &error);
     assert_int_equal(broker_ready(opened, &error), 0);
     allow_nothing_more(&paused);
     pause_own_server();

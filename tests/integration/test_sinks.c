@@ -16,7 +16,7 @@ static int open_second(void **state)
 {
     if (setup(state) != 0)
         return -1;
-    second = broker_open(&options, &error);
+    second = broker_open(&options, NULL, &error);
     return second == NULL ? -1 : broker_ready(second, &error);
 }
 

@@ -49,7 +49,7 @@ static int setup(void **state)
     replace_stdout(ends[1]);
     pipe_end = ends[0];
     options = sink_of_type("stdout");
-    broker = broker_open(&options, &error);
+    broker = broker_open(&options, NULL, &error);
     return broker == NULL ? -1 : batch_init(&batch, BATCH);
 }
 
@@ -160,7 +160,7 @@ struct lane {
 static void *relay_one_batch(void *argument)
 {
     struct lane *lane = argument;
-    struct broker *own = broker_open(&options, &error);
+    struct broker *own = broker_open(&options, NULL, &error);
     struct error own_error;
     struct batch own_batch;
     char payload[3000];
