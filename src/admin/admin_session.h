@@ -2,7 +2,7 @@
 #define ADMIN_ADMIN_SESSION_H
 
 #include "admin/admin.h"
-#include "catalog/table.h"
+#include "catalog/memory.h"
 
 /* Shared by the files that implement admin.h; no other file includes this header. */
 
@@ -51,6 +51,9 @@ int inspect_values(struct admin *admin, struct findings *findings, struct error 
 #define HOLDERS_LONG_S 300
 int inspect_holders(struct admin *admin, int long_s, struct findings *findings,
                     struct error *error);
+/* What brokers may have lost, at this level; for `status` too. */
+int inspect_losses(struct admin *admin, enum finding_level level, struct findings *findings,
+                   struct sink_losses *losses, struct error *error);
 /* Settings of the server that lose what is committed, or let sent rows pile up; and these. */
 int inspect_cluster(struct admin *admin, struct findings *findings, struct error *error);
 

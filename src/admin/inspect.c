@@ -488,6 +488,13 @@ static int try_lists(struct admin *admin, struct findings *findings, struct erro
     return -1;
 }
 
+static int warn_of_losses(struct admin *admin, struct findings *findings, struct error *error)
+{
+    struct sink_losses losses;
+
+    return inspect_losses(admin, FINDING_WARNING, findings, &losses, error);
+}
+
 static int inspect_all(struct admin *admin, struct findings *findings, struct error *error)
 {
     struct error problem;
@@ -518,7 +525,7 @@ static int inspect_all(struct admin *admin, struct findings *findings, struct er
         inspect_row_security(admin, findings, error) < 0 ||
         inspect_privileges(admin, findings, error) < 0 ||
         inspect_settle(admin, findings, error) < 0 || try_lists(admin, findings, error) < 0 ||
-        inspect_cluster(admin, findings, error) < 0)
+        inspect_cluster(admin, findings, error) < 0 || warn_of_losses(admin, findings, error) < 0)
         return -1;
     return inspect_adoption(admin, findings, error);
 }

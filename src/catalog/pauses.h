@@ -9,7 +9,7 @@
  */
 
 #define PAUSED_PREFIX "paused "
-#define PAUSE_ROW_SQL "kind <> 'setting'"
+#define PAUSE_ROW_SQL "kind IN ('paused sink', 'paused topic', 'paused key')"
 #define PAUSE_NAME_MAX 512 /* bytes; an index on it finds the rows that wait */
 
 #endif

@@ -537,6 +537,25 @@ static int check(const struct arguments *arguments, struct error *error)
     return why == NULL ? 0 : cli_refuse("audit", why, error);
 }
 
+/* What relays had noticed of these sinks needs no attention any more. An audit of a range of ids
+ * does not say that. */
+static void forget_losses(struct auditing *auditing)
+{
+    const struct arguments *arguments = auditing->arguments;
+    const char *names[SINKS_MAX];
+    struct error error;
+    int count = 0;
+
+    for (int i = 0; i < auditing->config->relay.sink_count; i++)
+        if (auditing->sinks[i].is_read)
+            names[count++] = options_of(auditing, i)->name;
+    if (count == 0 || arguments->from != NULL || arguments->to != NULL ||
+        admin_forget_losses(auditing->admin, names, count, auditing->began_ms,
+                            arguments->since != NULL ? auditing->sent.since_ms : 0, &error) == 0)
+        return;
+    (void)fprintf(stderr, "status goes on to name what brokers may have lost: %s\n", error.text);
+}
+
 static int audit(struct auditing *auditing, struct error *error)
 {
     const struct outbox_options *outbox = &auditing->config->relay.outbox;
@@ -545,11 +564,15 @@ static int audit(struct auditing *auditing, struct error *error)
                                                   : admin_open(outbox, error);
     if (auditing->admin == NULL || open_sinks(auditing, error) < 0)
         return -1;
+    auditing->began_ms = admin_clock_ms(auditing->admin, error);
+    if (auditing->began_ms < 0)
+        return -1;
     auditing->audit = audit_open(error);
     if (auditing->audit == NULL || read_rows(auditing, error) < 0 ||
         read_messages(auditing, error) < 0 || compare(auditing, error) < 0)
         return -1;
     audit_show_summary(auditing);
+    forget_losses(auditing);
     return auditing->arguments->repair ? repair(auditing, error) : 0;
 }
 

@@ -42,6 +42,7 @@ struct auditing {
     struct admin *admin;
     struct audited_sink sinks[SINKS_MAX];
     struct sent_rows sent;
+    int64_t began_ms; /* by the clock of the database */
     int64_t rows, no_sink, messages, foreign;
     bool tells_sent;      /* the table says what was sent */
     struct error why_not; /* !tells_sent */

@@ -185,7 +185,24 @@ static void put_known(FILE *out, const char *name, const char *help, int64_t val
         put(out, name, "gauge", help, (double)value);
 }
 
-static void put_status(FILE *out, const struct status *status)
+static void put_losses(FILE *out, const struct relay_report *report,
+                       const struct sink_losses *losses)
+{
+    describe(out, "sink_losses", "gauge",
+             "Topics, partitions and streams that may have lost what they had acknowledged, until"
+             " an audit.");
+    for (int i = 0; i < report->sink_count; i++) {
+        int64_t count = 0;
+
+        for (int j = 0; j < losses->count; j++)
+            if (strcmp(losses->items[j].sink, report->peers[i].name) == 0)
+                count = losses->items[j].count;
+        (void)fprintf(out, "outbox_relay_sink_losses{sink=\"%s\"} %" PRId64 "\n",
+                      report->peers[i].name, count);
+    }
+}
+
+static void put_status(FILE *out, const struct relay_report *report, const struct status *status)
 {
     put_known(out, "backlog_rows", "Unsent rows, parked ones not counted.", status->backlog);
     put(out, "backlog_is_bound", "gauge", "1 when there are more: counting stopped.",
@@ -204,6 +221,7 @@ static void put_status(FILE *out, const struct status *status)
     put_known(out, "dead_rows", "Rows that wait for a decision.", status->dead);
     put_age(out, "dead_oldest_seconds", "Age of the oldest dead row.", status->dead,
             status->dead_oldest_s);
+    put_losses(out, report, &status->losses);
     put(out, "relays", "gauge", "Relay processes that are connected to the database.",
         (double)status->relays);
     put(out, "relays_lanes", "gauge", "Lanes that are connected to the database, of all relays.",
@@ -240,7 +258,7 @@ static void put_gauges(FILE *out, const struct gauges *gauges)
     }
 }
 
-static void put_sample(FILE *out, const struct sample *sample)
+static void put_sample(FILE *out, const struct relay_report *report, const struct sample *sample)
 {
     put(out, "sample_ok", "gauge", "1 when the last measurement of the database succeeded.",
         sample->is_known && !sample->has_failed);
@@ -254,7 +272,7 @@ static void put_sample(FILE *out, const struct sample *sample)
     put(out, "unknown_figures", "gauge",
         "How many of these figures could not be read; they are absent or incomplete.",
         sample->status.unknown);
-    put_status(out, &sample->status);
+    put_status(out, report, &sample->status);
     put_gauges(out, &sample->gauges);
 }
 
@@ -271,5 +289,5 @@ void metrics_put(FILE *out, const struct relay_report *report, const struct samp
     put(out, "stable_id_still_seconds", "gauge",
         "How long the highest id below which no row can appear any more has not moved.",
         (double)report->still_for_ms / 1000);
-    put_sample(out, sample);
+    put_sample(out, report, sample);
 }

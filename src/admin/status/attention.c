@@ -212,7 +212,9 @@ int status_fill_attention(struct admin *admin, struct status *status, struct err
     note_pauses(status);
     note_dead(status);
     note_slices(admin, status);
-    if ((note_refused(admin, status, error) < 0 &&
+    if ((inspect_losses(admin, FINDING_ERROR, of(status), &status->losses, error) < 0 &&
+         status_note_unknown(admin, status, "what brokers have lost", error) < 0) ||
+        (note_refused(admin, status, error) < 0 &&
          status_note_unknown(admin, status, "rows that PostgreSQL refuses", error) < 0) ||
         (note_parked(admin, status, error) < 0 &&
          status_note_unknown(admin, status, "what rows wait for", error) < 0) ||

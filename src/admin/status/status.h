@@ -2,6 +2,7 @@
 #define ADMIN_STATUS_STATUS_H
 
 #include "admin/parked/pause.h"
+#include "catalog/memory.h"
 #include "route/route.h"
 
 /*
@@ -90,6 +91,7 @@ struct status {
     struct status_lane *lane_list; /* the first STATUS_LANES_MAX */
     int lane_count;
     struct pause_notes *pauses;
+    struct sink_losses losses; /* what brokers may have lost */
     struct findings attention; /* what needs somebody, each with what mends it */
     int unknown;               /* figures that could not be read */
 };

@@ -350,5 +350,8 @@ int nats_make(struct broker *broker, const char *destination, struct error *erro
 
 /* read.c */
 int nats_read(struct broker *broker, const struct read_request *request, struct error *error);
+/* A time of the server's, RFC 3339 in UTC, in ms since 1970. INT64_MAX: it is none, or the server's
+ * zero time, the year 1. */
+int64_t nats_time_ms(const char *text);
 
 #endif

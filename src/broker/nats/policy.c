@@ -11,6 +11,12 @@
 #include <string.h>
 
 #define TEXT_BYTES_MAX 640
+/* Of the server's memory, for each message id in the duplicate window: measured (docs/messages.md).
+ */
+#define WINDOW_ID_BYTES 205
+#define WINDOW_BYTES_CHEAP 256e6
+#define RATE_MS_MIN 60000 /* a rate is told of so long a time, and of so many messages */
+#define RATE_MESSAGES_MIN 100
 
 static struct finding *add(const struct nats *nats, struct findings *findings,
                            enum finding_level level, const char *format, ...)
@@ -107,6 +113,56 @@ static void report_retention(const struct nats *nats, const json_t *info, struct
                 "nats consumer add %s before the relay runs", nats->base.options->stream);
 }
 
+/* From the stream's first message to its last; 0: too few to tell. */
+static double messages_per_s(const json_t *info)
+{
+    const json_t *state = json_object_get(info, "state");
+    int64_t first_ms = nats_time_ms(json_string_value(json_object_get(state, "first_ts")));
+    int64_t last_ms = nats_time_ms(json_string_value(json_object_get(state, "last_ts")));
+    json_int_t count = json_integer_value(json_object_get(state, "last_seq")) -
+                       json_integer_value(json_object_get(state, "first_seq"));
+
+    if (first_ms == INT64_MAX || last_ms - first_ms < RATE_MS_MIN || count < RATE_MESSAGES_MIN)
+        return 0;
+    return (double)count * 1000 / (double)(last_ms - first_ms);
+}
+
+/* An outage that is longer than the window leaves repeats in the stream. Names the longest usual
+ * window that costs little memory, or else the next longer one. */
+static void advise_window(const struct nats *nats, const json_t *info, int64_t window_ms,
+                          struct findings *findings)
+{
+    static const struct {
+        const char *name, *option;
+        int64_t ms;
+    } windows[] = {{"24 hours", "--dupe-window 24h", 86400000},
+                   {"6 hours", "--dupe-window 6h", 21600000},
+                   {"1 hour", "--dupe-window 1h", 3600000},
+                   {"10 minutes", "--dupe-window 10m", 600000}};
+    double bytes_per_ms = messages_per_s(info) * WINDOW_ID_BYTES / 1000;
+    size_t at = 0;
+
+    if (window_ms >= windows[0].ms)
+        return;
+    while (at + 1 < sizeof windows / sizeof *windows && windows[at + 1].ms > window_ms &&
+           bytes_per_ms * (double)windows[at].ms > WINDOW_BYTES_CHEAP)
+        at++;
+    if (bytes_per_ms > 0)
+        set_fix(nats,
+                add(nats, findings, FINDING_OK,
+                    "an event that is repeated after more than %lld s is stored twice; at this"
+                    " stream's %.1f messages/s a duplicate window of %s costs the server %.0f MB"
+                    " of memory",
+                    (long long)window_ms / 1000, bytes_per_ms * 1000 / WINDOW_ID_BYTES,
+                    windows[at].name, bytes_per_ms * (double)windows[at].ms / 1e6),
+                windows[at].option);
+    else
+        (void)add(nats, findings, FINDING_OK,
+                  "an event that is repeated after more than %lld s is stored twice; a longer"
+                  " duplicate window costs the server %d bytes of memory for each message in it",
+                  (long long)window_ms / 1000, WINDOW_ID_BYTES);
+}
+
 /* What the stream's configuration may do to messages that it has acknowledged. */
 static void report_losses(const struct nats *nats, const json_t *info, struct findings *findings)
 {
@@ -138,6 +194,8 @@ static void report_losses(const struct nats *nats, const json_t *info, struct fi
                     " be stored twice",
                     (long long)window_ms, (long long)wanted_ms),
                 option);
+    } else {
+        advise_window(nats, info, window_ms, findings);
     }
     if (json_is_true(nats_setting(info, "allow_rollup_hdrs")))
         (void)add(nats, findings, FINDING_WARNING,

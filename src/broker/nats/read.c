@@ -410,8 +410,7 @@ static void delete_consumer(const struct reading *reading)
     json_decref(reply);
 }
 
-/* RFC 3339 in UTC. INT64_MAX: it is none, or the server's zero time, the year 1. */
-static int64_t time_of(const char *text)
+int64_t nats_time_ms(const char *text)
 {
     struct tm utc = {0};
     const char *end = text != NULL ? strptime(text, "%Y-%m-%dT%H:%M:%S", &utc) : NULL;
@@ -472,7 +471,7 @@ int nats_read(struct broker *broker, const struct read_request *request, struct 
             return -1;
     }
     place.first_ms = state_of(info, "messages") > 0
-                         ? time_of(json_string_value(
+                         ? nats_time_ms(json_string_value(
                                json_object_get(json_object_get(info, "state"), "first_ts")))
                          : INT64_MAX;
     place.has_dropped = state_of(info, "first_seq") > 1;

@@ -1,0 +1,91 @@
+#include "catalog/memory.h"
+
+#include "catalog/sql_text.h"
+#include "catalog/words.h"
+#include "sql/statements.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int memory_read(const struct table *table, struct session *session,
+                const struct memory_reader *reader, struct error *error)
+{
+    PGresult *result = table_query(table, session, statement_acknowledged, 0, NULL, error);
+
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++) {
+        const struct acknowledged item = {
+            .sink = PQgetvalue(result, row, 0),
+            .destination = PQgetvalue(result, row, 1),
+            .partition = (int)strtol(PQgetvalue(result, row, 2), NULL, 10),
+            .identity = PQgetvalue(result, row, 3),
+            .position = strtoll(PQgetvalue(result, row, 4), NULL, 10)};
+
+        reader->on_acknowledged(reader->closure, &item);
+    }
+    PQclear(result);
+    return 0;
+}
+
+static int run(const struct table *table, struct session *session, const char *statement,
+               const char *parameter, struct error *error)
+{
+    PGresult *result = table_query(table, session, statement, 1, &parameter, error);
+
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
+int memory_keep_acknowledged(const struct table *table, struct session *session, const char *items,
+                             struct error *error)
+{
+    return run(table, session, statement_remember_acknowledged, items, error);
+}
+
+int memory_keep_loss(const struct table *table, struct session *session, const char *loss,
+                     struct error *error)
+{
+    return run(table, session, statement_remember_loss, loss, error);
+}
+
+int memory_read_losses(const struct table *table, struct session *session,
+                       struct sink_losses *losses, struct error *error)
+{
+    PGresult *result = table_query(table, session, statement_losses, 0, NULL, error);
+
+    *losses = (struct sink_losses){0};
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result) && row < MEMORY_SINKS_MAX; row++) {
+        struct sink_loss *loss = &losses->items[losses->count++];
+
+        (void)snprintf(loss->sink, sizeof loss->sink, "%s", PQgetvalue(result, row, 0));
+        loss->count = strtoll(PQgetvalue(result, row, 1), NULL, 10);
+        (void)snprintf(loss->text, sizeof loss->text, "%s", PQgetvalue(result, row, 2));
+        (void)snprintf(loss->at, sizeof loss->at, "%s", PQgetvalue(result, row, 3));
+        (void)snprintf(loss->since, sizeof loss->since, "%s", PQgetvalue(result, row, 4));
+    }
+    PQclear(result);
+    return 0;
+}
+
+int memory_forget_losses(const struct table *table, struct session *session,
+                         const char *const *sinks, int sink_count, int64_t began_ms,
+                         int64_t since_ms, struct error *error)
+{
+    char *names = sql_text_array(sinks, sink_count);
+    char began[24], since[24];
+    const char *params[3] = {names, began, since};
+    PGresult *result;
+
+    if (names == NULL)
+        return error_no_memory(error);
+    (void)snprintf(began, sizeof began, "%" PRId64, began_ms);
+    (void)snprintf(since, sizeof since, "%" PRId64, since_ms);
+    result = table_query(table, session, statement_forget_losses, 3, params, error);
+    free(names);
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}

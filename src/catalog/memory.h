@@ -1,0 +1,66 @@
+#ifndef CATALOG_MEMORY_H
+#define CATALOG_MEMORY_H
+
+#include "catalog/table.h"
+
+/*
+ * What relays remember of their brokers, in the control table, so that a relay that starts notices
+ * too that a broker has lost messages. Settings named "acknowledged SINK/DESTINATION[PARTITION]"
+ * hold the highest position that was acknowledged there, and settings named "lost ..." what a
+ * broker may have lost, until `audit` has looked into it. They are settings, because relays of
+ * older versions take every other kind for a pause.
+ *
+ * Functions that return int return 0, or -1 with *error set.
+ */
+
+/* A topic's partition, or a stream. */
+struct acknowledged {
+    const char *sink;
+    const char *destination;
+    int partition;        /* -1: none */
+    const char *identity; /* of this topic or stream, to tell it from another of its name; "" */
+    int64_t position;     /* the highest offset or sequence */
+};
+
+/* The texts are valid during the call. */
+struct memory_reader {
+    void (*on_acknowledged)(void *closure, const struct acknowledged *item);
+    void *closure;
+};
+
+int memory_read(const struct table *table, struct session *session,
+                const struct memory_reader *reader, struct error *error);
+
+/* `items`: a JSON array of objects with name, sink, destination, partition, identity, position and
+ * is_reset: the position has gone back. */
+int memory_keep_acknowledged(const struct table *table, struct session *session, const char *items,
+                             struct error *error);
+/* `loss`: a JSON object with name, sink, text and since. */
+int memory_keep_loss(const struct table *table, struct session *session, const char *loss,
+                     struct error *error);
+
+#define MEMORY_SINKS_MAX 16
+
+/* What the broker of a sink may have lost. */
+struct sink_loss {
+    char sink[64];
+    int64_t count;  /* destinations */
+    char text[512]; /* about the first of them */
+    char at[32];    /* when that was noticed, RFC 3339, as the next one */
+    char since[32]; /* events sent since then may be missing; "": ever */
+};
+
+struct sink_losses {
+    struct sink_loss items[MEMORY_SINKS_MAX];
+    int count;
+};
+
+int memory_read_losses(const struct table *table, struct session *session,
+                       struct sink_losses *losses, struct error *error);
+/* After an audit of these sinks that began at `began_ms`, by the database's clock, of what was sent
+ * since `since_ms` (0: ever). */
+int memory_forget_losses(const struct table *table, struct session *session,
+                         const char *const *sinks, int sink_count, int64_t began_ms,
+                         int64_t since_ms, struct error *error);
+
+#endif
