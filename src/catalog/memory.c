@@ -21,7 +21,8 @@ int memory_read(const struct table *table, struct session *session,
             .destination = PQgetvalue(result, row, 1),
             .partition = (int)strtol(PQgetvalue(result, row, 2), NULL, 10),
             .identity = PQgetvalue(result, row, 3),
-            .position = strtoll(PQgetvalue(result, row, 4), NULL, 10)};
+            .position = strtoll(PQgetvalue(result, row, 4), NULL, 10),
+            .first_ms = strtoll(PQgetvalue(result, row, 5), NULL, 10)};
 
         reader->on_acknowledged(reader->closure, &item);
     }

@@ -20,6 +20,7 @@ struct acknowledged {
     int partition;        /* -1: none */
     const char *identity; /* of this topic or stream, to tell it from another of its name; "" */
     int64_t position;     /* the highest offset or sequence */
+    int64_t first_ms;     /* when the first one was acknowledged, since 1970; 0: not known */
 };
 
 /* The texts are valid during the call. */
@@ -31,11 +32,11 @@ struct memory_reader {
 int memory_read(const struct table *table, struct session *session,
                 const struct memory_reader *reader, struct error *error);
 
-/* `items`: a JSON array of objects with name, sink, destination, partition, identity, position and
- * is_reset: the position has gone back. */
+/* `items`: a JSON array of objects with name and the fields of struct acknowledged. */
 int memory_keep_acknowledged(const struct table *table, struct session *session, const char *items,
                              struct error *error);
-/* `loss`: a JSON object with name, sink, text and since. */
+/* `loss`: a JSON object with name, sink, destination ("": all of the sink), text and since. What
+ * was acknowledged there is forgotten. */
 int memory_keep_loss(const struct table *table, struct session *session, const char *loss,
                      struct error *error);
 

@@ -2,6 +2,7 @@
 #define OUTBOX_OUTBOX_H
 
 #include "base/error.h"
+#include "catalog/memory.h"
 #include "catalog/options.h"
 #include "message/batch.h"
 #include "outbox/slices/claim_request.h"
@@ -83,6 +84,11 @@ int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error
 const char *outbox_pauses(const struct outbox *outbox);
 /* Reads the pauses now. Not to be called while a claim is in flight. */
 int outbox_read_pauses(struct outbox *outbox, struct error *error);
+
+/* Reads what relays have kept of their brokers' acknowledgements (catalog/memory.h). Not to be
+ * called while a claim is in flight. */
+int outbox_read_acknowledged(struct outbox *outbox, const struct memory_reader *reader,
+                             struct error *error);
 
 /* Rolls back the current claim. A healthy connection stays open. */
 void outbox_abandon(struct outbox *outbox);

@@ -104,6 +104,12 @@ int outbox_read_pauses(struct outbox *outbox, struct error *error)
     return status;
 }
 
+int outbox_read_acknowledged(struct outbox *outbox, const struct memory_reader *reader,
+                             struct error *error)
+{
+    return memory_read(&outbox->table, &outbox->session, reader, error);
+}
+
 bool outbox_has_claim(const struct outbox *outbox)
 {
     return outbox->session.in_flight;

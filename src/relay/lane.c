@@ -68,6 +68,8 @@ static int ready(struct lane *lane)
         return -1;
     if (!lane->claim_failed && !lane->settle_failed)
         lane_report_up(&lane->report, REPORT_DATABASE);
+    if (lane->memory != NULL && memory_recall(lane->memory, lane->outbox, &lane->error) < 0)
+        return -1;
     return read_pauses_if_due(lane) < 0 ? -1 : sinks_ready(&lane->sinks, &lane->error);
 }
 
@@ -464,10 +466,10 @@ static void close_brokers(struct broker **brokers)
 }
 
 static int open_brokers(struct broker **brokers, const struct relay_options *options,
-                        struct seen *seen, struct error *error)
+                        struct memory *memory, struct error *error)
 {
     for (int i = 0; i < options->sink_count; i++) {
-        brokers[i] = broker_open(&options->sinks[i], seen, error);
+        brokers[i] = broker_open(&options->sinks[i], memory != NULL ? memory->seen : NULL, error);
         if (brokers[i] == NULL)
             return -1;
     }
@@ -481,7 +483,7 @@ static int rebuild_connections(struct lane *lane, const struct relay_options *op
     struct broker *brokers[SINKS_MAX] = {NULL};
     struct batch batch = {0};
 
-    if (open_brokers(brokers, options, lane->seen, error) < 0 ||
+    if (open_brokers(brokers, options, lane->memory, error) < 0 ||
         batch_init(&batch, options->outbox.batch) < 0) {
         close_brokers(brokers);
         return -1;
@@ -524,13 +526,13 @@ void lane_take_options(struct lane *lane)
     log_event(LOG_DEBUG, LOG_FIELDS(.lane = lane->number), "the lane has the new configuration");
 }
 
-int lane_init(struct lane *lane, int number, const struct relay_options *options, struct seen *seen,
-              const struct stop *stop, struct error *error)
+int lane_init(struct lane *lane, int number, const struct relay_options *options,
+              struct memory *memory, const struct stop *stop, struct error *error)
 {
     char part[16];
     char name[48];
 
-    *lane = (struct lane){.number = number, .options = options, .seen = seen, .stop = stop};
+    *lane = (struct lane){.number = number, .options = options, .memory = memory, .stop = stop};
     lane_report_init(&lane->report, number);
     lane->random = (uint32_t)clock_now_ms() * 2654435761U + (uint32_t)number;
     lane->sinks = (struct lane_sinks){
@@ -540,7 +542,7 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
     lane->outbox = outbox_open(&options->outbox, &options->routes, name);
     if (lane->outbox == NULL || batch_init(&lane->batch, options->outbox.batch) < 0)
         return error_no_memory(error);
-    return open_brokers(lane->sinks.brokers, options, seen, error);
+    return open_brokers(lane->sinks.brokers, options, memory, error);
 }
 
 void lane_close(struct lane *lane)

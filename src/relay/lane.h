@@ -3,6 +3,7 @@
 
 #include "broker/broker.h"
 #include "outbox/outbox.h"
+#include "relay/memory.h"
 #include "relay/missing.h"
 #include "relay/options.h"
 #include "relay/pauses.h"
@@ -22,9 +23,9 @@ struct lane {
     const struct relay_options *options;
     struct relay_options *own; /* owned copy behind `options` after a reload; NULL: none */
     _Atomic(struct relay_options *) next; /* options to change to between two steps; NULL: none */
-    struct seen *seen; /* what was acknowledged to the process; NULL: nothing is remembered */
     const struct stop *stop;
     struct wake *wake;       /* what an idle lane waits on; NULL: it polls every poll_interval */
+    struct memory *memory;   /* what the brokers have acknowledged; NULL: nothing is kept */
     struct missing *missing; /* the list of missing destinations; NULL: none is kept */
     _Atomic bool *worked;    /* a step of any lane of the process has succeeded; NULL: unknown */
     /* Called before the lane's first line about a row, to log first that its servers are connected;
@@ -52,9 +53,9 @@ enum lane_result {
 };
 
 /* 0, or -1 with *error set. Call lane_close in either case. */
-int lane_init(struct lane *lane, int number, const struct relay_options *options, struct seen *seen,
-              const struct stop *stop, struct error *error);
-/* Frees the connections and the memory; may be called twice. The report and the error remain
+int lane_init(struct lane *lane, int number, const struct relay_options *options,
+              struct memory *memory, const struct stop *stop, struct error *error);
+/* Frees what the lane owns; may be called twice. The report and the error remain
  * valid. */
 void lane_close(struct lane *lane);
 

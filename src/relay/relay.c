@@ -16,6 +16,7 @@
 #include "relay/changes.h"
 #include "relay/janitor.h"
 #include "relay/lane.h"
+#include "relay/memory.h"
 #include "relay/watcher.h"
 
 #include <errno.h>
@@ -69,10 +70,10 @@ struct relay {
     bool first_try_done;          /* a lane has reached its servers, or has failed to */
     bool is_ready;                /* the supervisor has been told so */
     struct missing missing;
-    struct seen *seen;   /* what was acknowledged to the lanes */
-    _Atomic bool worked; /* a step of a lane has succeeded */
-    int ended_fd;        /* eventfd(2): readable when a lane has ended */
-    int signals_fd;      /* signalfd(2) */
+    struct memory memory; /* what was acknowledged to the lanes */
+    _Atomic bool worked;  /* a step of a lane has succeeded */
+    int ended_fd;         /* eventfd(2): readable when a lane has ended */
+    int signals_fd;       /* signalfd(2) */
 };
 
 static void note_end(struct relay *relay)
@@ -115,6 +116,7 @@ static void *run_watcher(void *argument)
                                           .flush = relay->flush,
                                           .wake = relay->drain ? NULL : relay->wake,
                                           .report = &relay->report,
+                                          .memory = &relay->memory,
                                           .stop = &relay->watcher_stop};
 
     watcher_run(&shared);
@@ -426,7 +428,8 @@ static int open_lanes(struct relay *relay, struct error *error)
         struct worker *worker = &relay->workers[i];
 
         worker->relay = relay;
-        if (lane_init(&worker->lane, i + 1, relay->options, relay->seen, &relay->stop, error) < 0)
+        if (lane_init(&worker->lane, i + 1, relay->options, &relay->memory, &relay->stop, error) <
+            0)
             return -1;
         worker->lane.wake = relay->wake;
         worker->lane.missing = &relay->missing;
@@ -447,11 +450,10 @@ static int open_all(struct relay *relay, struct error *error)
     relay->horizon =
         horizon_open(relay->options->outbox.order == ORDER_KEY ? relay->options->outbox.slices : 1);
     relay->flush = wal_flush_open();
-    relay->seen = seen_new();
     relay->ended_fd = eventfd(0, EFD_CLOEXEC);
     relay->signals_fd = open_signals(error);
     if (relay->workers == NULL || relay->wake == NULL || relay->horizon == NULL ||
-        relay->flush == NULL || relay->seen == NULL)
+        relay->flush == NULL)
         return error_no_memory(error);
     if (stop_init(&relay->stop) < 0 || stop_init(&relay->watcher_stop) < 0 || relay->ended_fd < 0)
         return error_set(error, ERROR_FATAL, ERROR_SELF, "eventfd: %s", strerror(errno));
@@ -473,8 +475,8 @@ void relay_close(struct relay *relay)
     wake_close(relay->wake);
     horizon_close(relay->horizon);
     wal_flush_close(relay->flush);
-    seen_free(relay->seen);
     free(relay->workers);
+    memory_free(&relay->memory);
     free(relay);
     broker_end();
 }
@@ -499,7 +501,9 @@ struct relay *relay_open(const struct relay_options *options, bool drain, struct
     changes_init(&relay->changes, options);
     (void)pthread_mutex_init(&relay->changes_lock, NULL);
     missing_init(&relay->missing, options);
-    if (open_all(relay, error) == 0)
+    if (memory_init(&relay->memory) < 0)
+        (void)error_no_memory(error);
+    else if (open_all(relay, error) == 0)
         return relay;
     relay_close(relay);
     return NULL;

@@ -296,6 +296,16 @@ static int show_away(struct watcher *watcher, struct error *error)
     return watch_rename(watcher->watch, name, error);
 }
 
+static int store_memory(struct watcher *watcher, bool now, struct error *error)
+{
+    struct watch *watch = watcher->watch;
+
+    if (watcher->shared->memory == NULL)
+        return 0;
+    return memory_store(watcher->shared->memory, watch_table(watch), watch_session(watch), now,
+                        error);
+}
+
 /* The flush is done first, because a lane that has claimed rows waits for it. */
 static int work(struct watcher *watcher, struct error *error)
 {
@@ -314,7 +324,9 @@ static int work(struct watcher *watcher, struct error *error)
     earn_credit(watcher, CREDIT_TICK);
     if (watcher->shared->report != NULL)
         status_replies_tick(&watcher->replies);
-    return show_away(watcher, error) < 0 ? -1 : tick(watcher, error);
+    if (show_away(watcher, error) < 0 || tick(watcher, error) < 0)
+        return -1;
+    return store_memory(watcher, false, error);
 }
 
 /* A tick, which is at most a second away, or the time to arm. */
@@ -427,5 +439,7 @@ void watcher_run(const struct watcher_shared *shared)
         else
             wait_for_event(&watcher);
     }
+    if (watch_is_connected(watcher.watch))
+        (void)store_memory(&watcher, true, &error);
     watch_close(watcher.watch);
 }

@@ -2,6 +2,7 @@
 #define RELAY_WATCHER_H
 
 #include "outbox/slices/watch.h"
+#include "relay/memory.h"
 #include "relay/report.h"
 #include "wake/stop.h"
 #include "wake/wake.h"
@@ -13,6 +14,7 @@ struct watcher_shared {
     struct wal_flush *flush;
     struct wake *wake;     /* NULL: no lane waits for inserts */
     struct report *report; /* the process's report; NULL: none */
+    struct memory *memory; /* what it writes into the control table; NULL: nothing */
     const struct stop *stop;
 };
 

@@ -1,5 +1,6 @@
 -- Forgets the losses that an audit has looked into.
--- $1 text[] the sinks that it has read; in ms since 1970: $2 int8 when it began, $3 int8 the moment of --since, 0: ever.
+-- $1 text[] the sinks that it has read; $2 int8 when it began and $3 int8 the moment of --since (0: ever), in ms since
+-- 1970.
 DELETE FROM {control}
 WHERE kind = 'setting' AND name LIKE 'lost %' AND set_at <= to_timestamp($2::int8 / 1000.0)
     AND value::json ->> 'sink' = ANY ($1::text[])

@@ -1,6 +1,13 @@
--- Keeps, until `audit` has looked, that a broker may have lost what it had acknowledged. The first loss of a
--- destination stays.
--- $1 json an object: name, sink, text, since (a time, or null: ever).
+-- Keeps, until `audit` has looked, that a broker may have lost what it had acknowledged, and forgets what it had
+-- acknowledged. The first loss of a destination stays.
+-- $1 json an object: name, sink, destination ("": all of the sink), text, since (a time, or null: ever).
+WITH lost AS (
+    SELECT $1::json AS about
+), gone AS (
+    DELETE FROM {control} USING lost
+    WHERE kind = 'setting' AND name LIKE 'acknowledged %' AND value::json ->> 'sink' = about ->> 'sink'
+        AND (about ->> 'destination') IN ('', value::json ->> 'destination')
+)
 INSERT INTO {control} (kind, name, value)
-VALUES ('setting', 'lost ' || ($1::json ->> 'name'), $1::json::text)
+SELECT 'setting', 'lost ' || (about ->> 'name'), about::text FROM lost
 ON CONFLICT DO NOTHING
