@@ -328,12 +328,7 @@ int admin_check_sent(struct admin *admin, struct error *error)
         return error_hint(error, "set [outbox] on_sent = \"mark\"; rows sent from then on can be"
                                  " audited, and sent again, until the retention ends");
     }
-    if (table_has(&admin->table, COLUMN_SENT_AT))
-        return 0;
-    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                    "[outbox] mark does not say when a row was sent");
-    return error_hint(error, "write sent_at = \"COLUMN\" in [outbox.columns], a timestamp that the"
-                             " mark sets");
+    return table_check_sent(&admin->table, error);
 }
 
 int admin_read_sent(struct admin *admin, const struct routes *routes,

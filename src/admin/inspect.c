@@ -127,6 +127,7 @@ void admin_inspect_columns(struct admin *admin, struct findings *findings)
 static void inspect_columns(struct admin *admin, struct findings *findings)
 {
     const struct table_column *event_id = &admin->table.columns[COLUMN_EVENT_ID];
+    struct error unknown;
 
     columns_inspect(&admin->table, admin->options, findings);
     values_inspect_headers(&admin->table, findings);
@@ -134,6 +135,14 @@ static void inspect_columns(struct admin *admin, struct findings *findings)
         (void)findings_add(findings, FINDING_WARNING,
                            "rows whose %s is set count as sent, although on_sent is \"delete\"",
                            admin->table.columns[COLUMN_SENT_AT].quoted);
+    if (admin->options->on_sent == ON_SENT_MARK && table_check_sent(&admin->table, &unknown) < 0)
+        finding_fix(findings_add(findings,
+                                 table_has(&admin->table, COLUMN_SENT_AT) &&
+                                         admin->options->retention_ms > 0
+                                     ? FINDING_WARNING
+                                     : FINDING_OK,
+                                 "%s", unknown.text),
+                    "%s", unknown.hint);
     if (admin->table.called[0] != '\0')
         (void)findings_add(findings, FINDING_OK, "with the rights of the relay, %s",
                            admin->table.called);

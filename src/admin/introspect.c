@@ -317,6 +317,17 @@ static void put_absent(const struct introspection *about, enum column column)
     }
 }
 
+static void put_declaration(const struct introspection *about, int row)
+{
+    (void)fputs("# Rows are purged, audited and sent again only if nobody but the relay writes this"
+                " column, and its comment says so:\n# COMMENT ON COLUMN ",
+                about->out);
+    put_comment(about->out, about->admin->table.quoted);
+    (void)fputc('.', about->out);
+    put_comment(about->out, value(about, row, QUOTED));
+    (void)fputs(" IS '" ONLY_RELAY_WRITES "';\n", about->out);
+}
+
 static void put_columns(const struct introspection *about)
 {
     (void)fputs("\n[outbox.columns]\n", about->out);
@@ -329,6 +340,8 @@ static void put_columns(const struct introspection *about)
             (void)fputs("   # ", about->out);
             put_comment(about->out, value(about, row, TYPE));
             (void)fputc('\n', about->out);
+            if (column == COLUMN_SENT_AT)
+                put_declaration(about, row);
         } else if (column == COLUMN_ID) {
             (void)fputs("# id: no column is unique and never NULL. A trigger can feed an outbox of"
                         " the relay's own: outbox-relay init --feed\n",

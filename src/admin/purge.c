@@ -157,11 +157,11 @@ int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
         return -1;
     (void)snprintf(run.age, sizeof run.age, "%" PRId64, age_ms);
     status = purge_quickly(&run, statement_purge_parked, error);
-    if (status == 0 && table_has(&admin->table, COLUMN_SENT_AT))
+    if (status == 0 && table_knows_sent(&admin->table))
         status = purge_quickly(
             &run, has_sequential_ids(&admin->table) ? statement_purge : statement_purge_unordered,
             error);
-    if (status == 0 && table_has(&admin->table, COLUMN_SENT_AT))
+    if (status == 0 && table_knows_sent(&admin->table))
         status = purge_pages(&run, error);
     if (status < 0)
         name_error(admin, error);
@@ -179,7 +179,7 @@ int64_t admin_count_purgeable(struct admin *admin, int64_t age_ms, struct error 
         return -1;
     (void)snprintf(age, sizeof age, "%" PRId64, age_ms);
     count = admin_number(admin, statement_count_purgeable_parked, 1, params, error);
-    if (count >= 0 && table_has(&admin->table, COLUMN_SENT_AT))
+    if (count >= 0 && table_knows_sent(&admin->table))
         sent = admin_number(admin, statement_count_purgeable, 1, params, error);
     count = count < 0 || sent < 0 ? -1 : count + sent;
     if (count < 0)

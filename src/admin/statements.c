@@ -81,7 +81,6 @@ static const struct {
     {"open_claims", statement_open_claims, 0},
     {"list_pauses", statement_list_pauses, 0},
     {"rows_to_send", statement_rows_to_send, 0},
-    {"rows_to_purge", statement_rows_to_purge, MARKED},
     {"sent_marks", statement_sent_marks, 0},
     {"remember_condition", statement_remember_condition, 0},
     {"acknowledged", statement_acknowledged, 0},

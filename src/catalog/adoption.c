@@ -11,8 +11,9 @@
  * belong. So are relays with another order or key, which would pass the waiting rows of a key. That
  * is a setting of its own, which older relays do not read.
  *
- * A table with no row to send or to purge is adopted by the first relay that finds it so, because
- * rows that are committed later are meant for the relay.
+ * A table with no row to send is adopted by the first relay that finds it so, because rows that are
+ * committed later are meant for the relay. What was marked as sent before is never the relay's
+ * (choose_where_of_sent).
  *
  * In all other cases the operator has to confirm with `adopt = true`. To change the condition of a
  * table the operator deletes the setting; then everything is decided again.
@@ -70,22 +71,16 @@ static void put_order(char *order, size_t size, const struct table *table,
                    has_key ? "with the key " : "without a key", has_key ? column_sql(key) : "");
 }
 
-/* *count is -1 when counting took too long, which is not an error. A negative retention: the rows
- * to send. */
-static int count_rows(const struct table *table, struct session *session, int64_t retention_ms,
-                      int64_t *count, struct error *error)
+/* *count is -1 when counting took too long, which is not an error. */
+static int count_rows(const struct table *table, struct session *session, int64_t *count,
+                      struct error *error)
 {
     char limit[16];
-    char age[24];
-    const char *params[2] = {limit, age};
+    const char *params[1] = {limit};
     PGresult *result;
 
     (void)snprintf(limit, sizeof limit, "%d", ADOPTION_COUNT_MAX + 1);
-    (void)snprintf(age, sizeof age, "%" PRId64, retention_ms);
-    if (retention_ms < 0)
-        result = table_query(table, session, statement_rows_to_send, 1, params, error);
-    else
-        result = table_query(table, session, statement_rows_to_purge, 2, params, error);
+    result = table_query(table, session, statement_rows_to_send, 1, params, error);
     *count = result != NULL ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : -1;
     if (result == NULL && (session->conn == NULL || !error_is_sqlstate(error, "57014"))) {
         filter_name_error(table, error);
@@ -165,18 +160,13 @@ int adoption_read_note(struct adoption *adoption, const struct table *table,
 int adoption_examine(struct adoption *adoption, const struct table *table, struct session *session,
                      const struct outbox_options *options, struct error *error)
 {
-    bool purges = options->on_sent == ON_SENT_MARK && options->retention_ms > 0 &&
-                  table_has(table, COLUMN_SENT_AT);
-
     if (adoption_read_note(adoption, table, session, options, error) < 0)
         return -1;
     if (adoption->noted || adoption->state == ADOPTION_CONDITION || table->is_own)
         return 0;
-    if (count_rows(table, session, -1, &adoption->to_send, error) < 0 ||
-        (purges &&
-         count_rows(table, session, options->retention_ms, &adoption->to_purge, error) < 0))
+    if (count_rows(table, session, &adoption->to_send, error) < 0)
         return -1;
-    if (adoption->to_send == 0 && adoption->to_purge == 0) {
+    if (adoption->to_send == 0) {
         adoption->state = ADOPTION_NO_ROWS;
         return 0;
     }
@@ -230,19 +220,14 @@ int adoption_explain(const struct adoption *adoption, const struct table *table,
 {
     bool mark = options->on_sent == ON_SENT_MARK;
     char to_send[64];
-    char to_purge[64];
 
     if (adoption->state == ADOPTION_CONDITION)
         return explain_difference(adoption, table, error);
-    (void)error_set(
-        error, ERROR_PERMANENT, ERROR_DATABASE,
-        "table %s was not created by outbox-relay: %s would be sent and %s%s%s%s%s%s",
-        table->quoted, number(to_send, adoption->to_send), mark ? "marked" : "deleted",
-        adoption->to_purge != 0 ? ", and " : "",
-        adoption->to_purge != 0 ? number(to_purge, adoption->to_purge) : "",
-        adoption->to_purge != 0 ? " marked as sent would be purged by [outbox] retention" : "",
-        adoption->marks[0] != '\0' ? "; columns that may mark rows as sent: " : "",
-        adoption->marks);
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s was not created by outbox-relay: %s would be sent and %s%s%s",
+                    table->quoted, number(to_send, adoption->to_send), mark ? "marked" : "deleted",
+                    adoption->marks[0] != '\0' ? "; columns that may mark rows as sent: " : "",
+                    adoption->marks);
     return error_hint(error, "set [outbox] adopt = true if all these rows are meant for the relay;"
                              " [outbox] where = \"...\" excludes other rows");
 }

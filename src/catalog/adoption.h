@@ -12,7 +12,7 @@
 
 enum adoption_state {
     ADOPTION_SETTLED,  /* the relay's own table, or a table adopted with this condition */
-    ADOPTION_NO_ROWS,  /* nothing to send or to purge: later rows are meant for the relay */
+    ADOPTION_NO_ROWS,  /* nothing to send: later rows are meant for the relay */
     ADOPTION_OPEN,     /* there are rows that the operator has to confirm */
     ADOPTION_CONDITION /* the table was adopted with another condition or order */
 };
@@ -25,8 +25,7 @@ struct adoption {
     char order[192];        /* the order in the control table; "": none */
     char wanted_order[192]; /* that of this configuration */
     int64_t to_send;        /* unsent rows, for ADOPTION_OPEN; -1: counting took too long */
-    int64_t to_purge; /* sent rows that the retention would delete; -1: counting took too long */
-    char marks[384];  /* columns that may mark rows as sent; "": none */
+    char marks[384];        /* columns that may mark rows as sent; "": none */
 };
 
 /* Fills *adoption without writing anything. The outbox and its required columns must exist. Returns

@@ -116,9 +116,15 @@ int columns_add_sql(const struct table *table, enum column column, char *sql, si
     const struct table nothing = {0};
     const char *type = schema_type(&nothing, column);
 
-    return snprintf(sql, size, "ALTER TABLE %s ADD COLUMN %s %s%s%s;", table->quoted,
-                    table->columns[column].quoted, sql_type_schema(type), type,
-                    rest[column] != NULL ? rest[column] : "");
+    int len = snprintf(sql, size, "ALTER TABLE %s ADD COLUMN %s %s%s%s;", table->quoted,
+                       table->columns[column].quoted, sql_type_schema(type), type,
+                       rest[column] != NULL ? rest[column] : "");
+
+    if (column == COLUMN_SENT_AT && len > 0 && (size_t)len < size)
+        len += snprintf(sql + len, size - (size_t)len,
+                        " COMMENT ON COLUMN %s.%s IS '" ONLY_RELAY_WRITES "';", table->quoted,
+                        table->columns[column].quoted);
+    return len;
 }
 
 void columns_put_remedy(const struct table *table, enum column column, char *out, size_t size)

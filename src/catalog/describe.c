@@ -270,6 +270,7 @@ static struct table_column read_column(const PGresult *result, int row)
     column.not_null = PQgetvalue(result, row, 5)[0] == 't';
     column.has_default = PQgetvalue(result, row, 6)[0] == 't';
     column.category = PQgetvalue(result, row, 7)[0];
+    column.is_relays = PQgetvalue(result, row, 8)[0] == 't';
     return column;
 }
 

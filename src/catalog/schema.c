@@ -90,7 +90,7 @@ const char *schema_order_config(const struct table *table)
 bool schema_needs_delete(const struct table *table, const struct outbox_options *options)
 {
     return options->on_sent == ON_SENT_DELETE || table->park == NULL ||
-           (table_has(table, COLUMN_SENT_AT) && options->retention_ms > 0);
+           (table_knows_sent(table) && options->retention_ms > 0);
 }
 
 /* The replacement of a word that is not a column; NULL when the word is unknown here. */

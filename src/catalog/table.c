@@ -29,6 +29,41 @@ bool table_is_marked_by_time(const struct table *table)
     return table->mark == NULL && table_has(table, COLUMN_SENT_AT);
 }
 
+/* Then nobody but the relay has a reason to write its sent_at. */
+static bool has_own_mark(const struct table *table)
+{
+    return table->is_own && table->mark == NULL;
+}
+
+bool table_knows_sent(const struct table *table)
+{
+    return table_has(table, COLUMN_SENT_AT) &&
+           (has_own_mark(table) || table->columns[COLUMN_SENT_AT].is_relays);
+}
+
+int table_check_sent(const struct table *table, struct error *error)
+{
+    const char *sent_at = table->columns[COLUMN_SENT_AT].quoted;
+
+    if (table_knows_sent(table))
+        return 0;
+    if (!table_has(table, COLUMN_SENT_AT)) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                        "[outbox] mark does not say when a row was sent, so sent rows stay, and"
+                        " cannot be audited or sent again");
+        return error_hint(error, "write sent_at = \"COLUMN\" in [outbox.columns], a timestamp that"
+                                 " the mark sets");
+    }
+    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                    "no sent row of table %s is purged, audited or sent again: an application may"
+                    " write %s, too, so it does not say which rows this relay has sent",
+                    table->quoted, sent_at);
+    return error_hint(error,
+                      "if only the relay writes it: COMMENT ON COLUMN %s.%s IS '" ONLY_RELAY_WRITES
+                      "'; else write retention = \"0\" in [outbox], and delete sent rows yourself",
+                      table->quoted, sent_at);
+}
+
 bool column_is_integer(const struct table_column *column)
 {
     return strcmp(column->type, "bigint") == 0 || strcmp(column->type, "integer") == 0 ||

@@ -23,6 +23,7 @@ struct table_column {
     bool immutable; /* the conversion to text depends on no setting, so it can be indexed */
     bool has_default;
     char category;  /* pg_type.typcategory */
+    bool is_relays; /* its comment says that only the relay writes it */
     char offer[64]; /* a column that may be meant when the table has no such column; "": none */
 };
 
@@ -101,6 +102,17 @@ const char *column_sql(const struct table_column *column);
 
 /* Whether sent_at alone says which rows are sent. */
 bool table_is_marked_by_time(const struct table *table);
+
+/* The comment of a column by which the owner of a table that `init` did not create says that no
+ * application, and no other program, writes it. */
+#define ONLY_RELAY_WRITES "outbox-relay: only the relay writes this column"
+
+/* 0 when sent_at is evidence that this relay has sent a row: only the relay writes the column. Else
+ * -1 with *error set: such rows may be the application's, so they are neither purged nor sent
+ * again. */
+int table_check_sent(const struct table *table, struct error *error);
+
+bool table_knows_sent(const struct table *table);
 
 bool column_is_integer(const struct table_column *column);
 

@@ -275,10 +275,13 @@ static int put_kept(FILE *out, const struct sql_call *call)
     return 0;
 }
 
-/* With a mark of its own, `where` says what is unsent. */
+/* With a mark of its own, `where` says what is unsent. What was marked before a relay sent anything
+ * from a table that `init` did not create is not the relay's; no row is before that is noted. */
 static const char *choose_where_of_sent(const void *about)
 {
-    return table_of(about)->mark != NULL ? "{where} IS NOT TRUE" : "{where}";
+    if (table_of(about)->mark != NULL)
+        return "{where} IS NOT TRUE AND {is_since_adoption}";
+    return table_of(about)->is_own ? "{where}" : "{where} AND {is_since_adoption}";
 }
 
 /* A marked row counts as sent even with on_sent = "delete". */
@@ -374,6 +377,10 @@ static const struct sql_word words[] = {
     {"is_out", .text = "({unsent}) IS NOT TRUE"},
     {"kept", .put = put_kept},
     {"where_of_sent", .choose = choose_where_of_sent},
+    {"is_since_adoption",
+     .text = "{sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name ="
+             " 'condition')"},
+    {"only_relay_writes", .text = ONLY_RELAY_WRITES},
     {"reach", .text = statement_reach},
     {"moved_columns", .put = put_parked_columns},
     {"moved_names", .put = put_parked_columns},

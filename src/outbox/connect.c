@@ -49,6 +49,7 @@ static void warn_of_columns(const struct table *table, const struct outbox_optio
 {
     const struct table_column *id = &table->columns[COLUMN_ID];
     char hint[160];
+    struct error unknown;
 
     for (int i = 0; i < COLUMN_SENT_AT; i++) {
         const struct table_column *column = &table->columns[i];
@@ -68,6 +69,9 @@ static void warn_of_columns(const struct table *table, const struct outbox_optio
     if (options->on_sent == ON_SENT_DELETE && table_has(table, COLUMN_SENT_AT))
         log_warn("rows of table %s whose %s is set count as sent, although on_sent is \"delete\"",
                  table->quoted, table->columns[COLUMN_SENT_AT].quoted);
+    if (options->on_sent == ON_SENT_MARK && options->retention_ms > 0 &&
+        table_has(table, COLUMN_SENT_AT) && table_check_sent(table, &unknown) < 0)
+        log_event(LOG_WARN, LOG_FIELDS(.hint = unknown.hint), "%s", unknown.text);
 }
 
 /* As check does: messages would carry a time that is hours away from the true one. */

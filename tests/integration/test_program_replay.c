@@ -162,6 +162,9 @@ TEST(a_replay_adopts_no_rows)
 
     sql(fixture->conn, "COMMENT ON TABLE outbox IS NULL; ALTER TABLE outbox ADD COLUMN status text;"
                        "INSERT INTO outbox (topic, sent_at) VALUES ('t', now()), ('t', NULL)");
+    expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "an application may write \"sent_at\", too");
+    say_only_relay_writes(fixture, "outbox.sent_at");
     expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 3);
     assert_says(fixture->process.err, "adopt = true");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
@@ -246,6 +249,7 @@ TEST(a_table_of_others_without_headers_and_with_uuids_is_replayed)
     make_their_events(fixture, "aggregatetype, aggregateid, type, payload",
                       "'order', '7', 'Paid', '{\"a\": 1}'");
     sql(fixture->conn, "ALTER TABLE their_events ADD COLUMN sent_at timestamptz");
+    say_only_relay_writes(fixture, "their_events.sent_at");
     write_config(fixture,
                  "preset = \"debezium\"\ntable = \"public.their_events\"\nadopt = true\n"
                  "on_sent = \"mark\"\n[outbox.columns]\nsent_at = \"sent_at\"",

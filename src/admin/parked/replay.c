@@ -47,12 +47,8 @@ static int check_outbox(struct admin *admin, struct error *error)
 {
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
-    if (admin->options->on_sent == ON_SENT_MARK && !table_has(&admin->table, COLUMN_SENT_AT)) {
-        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                        "replay needs to know when a row was sent, and [outbox] mark does not say");
-        return error_hint(error, "write sent_at = \"COLUMN\" in [outbox.columns], a timestamp that"
-                                 " the mark sets");
-    }
+    if (admin->options->on_sent == ON_SENT_MARK && table_check_sent(&admin->table, error) < 0)
+        return -1;
     /* A copy in the parked table would count as a sign that a relay has used the outbox. */
     if (admin->options->on_sent == ON_SENT_MARK)
         return admin_foresee_adoption(admin, error) == 0 ? 0 : -1;

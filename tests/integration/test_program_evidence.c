@@ -1,0 +1,183 @@
+/*
+ * A row is purged, audited or sent again only if this relay has sent it, and what says so is a
+ * column that nobody else writes: a row that the application has finished itself looks the same.
+ */
+#include "integration/program.h"
+
+#include <signal.h>
+
+static int set_up_database(void **state)
+{
+    return fixture_open(state, configure);
+}
+
+FIXTURE(set_up_database, fixture_close)
+
+/* Tables of applications, each with three rows: to be sent, finished by the application, and sent
+ * by another program before the relay came. The words are: what is put beside the row, what the
+ * relay may not touch, and what ends the second row. */
+struct theirs {
+    const char *columns;
+    const char *finish; /* the SET list by which the application ends a row itself */
+    const char *outbox; /* NULL: as introspect proposes it, unedited */
+    const char *sent_at;
+};
+
+static const struct theirs tables[] = {
+    {"status text NOT NULL DEFAULT 'NEW' CHECK (status IN ('NEW', 'SENT', 'CANCELLED')),"
+     " processed_at timestamptz",
+     "status = 'CANCELLED', processed_at = now() - interval '30 days'", NULL, "processed_at"},
+    {"status text NOT NULL DEFAULT 'NEW' CHECK (status IN ('NEW', 'SENT')), processed_at"
+     " timestamptz",
+     "status = 'SENT', processed_at = now() - interval '30 days'", NULL, "processed_at"},
+    {"processed boolean NOT NULL DEFAULT false, processed_at timestamptz",
+     "processed = true, processed_at = now() - interval '30 days'", NULL, "processed_at"},
+    {"processed_at timestamp", "processed_at = localtimestamp - interval '30 days'", NULL,
+     "processed_at"},
+    {"sent_at timestamptz", "sent_at = now() - interval '30 days'", NULL, "sent_at"},
+    {"tenant text NOT NULL DEFAULT 'a', processed_at timestamptz",
+     "tenant = 'b', processed_at = now() - interval '30 days'",
+     "where = \"tenant = 'a' AND processed_at IS NULL\"\nmark = \"processed_at = now()\"\n"
+     "[outbox.columns]\nsent_at = \"processed_at\"\n",
+     "processed_at"},
+};
+#define TABLES (sizeof tables / sizeof *tables)
+
+static void make_theirs(struct fixture *fixture, const struct theirs *theirs)
+{
+    sql(fixture->conn,
+        "SET client_min_messages = warning; DROP TABLE IF EXISTS events, events_parked,"
+        " events_control, events_slice; SET ROLE " HARNESS_RELAY "; CREATE TABLE events (id"
+        " bigserial PRIMARY KEY, event_id uuid NOT NULL UNIQUE DEFAULT gen_random_uuid(), topic"
+        " text NOT NULL DEFAULT 't', key text, payload jsonb, %s); RESET ROLE",
+        theirs->columns);
+    sql(fixture->conn, "INSERT INTO events (key) VALUES ('legacy'); UPDATE events SET %s",
+        theirs->finish);
+}
+
+static void configure_theirs(struct fixture *fixture, const struct theirs *theirs)
+{
+    char outbox[8192];
+
+    if (theirs->outbox != NULL) {
+        (void)snprintf(outbox, sizeof outbox, "[outbox]\ntable = \"public.events\"\n%s",
+                       theirs->outbox);
+    } else {
+        configure(fixture);
+        expect(fixture, run(fixture, "introspect", "public.events", "-c", fixture->config), 0);
+        (void)snprintf(outbox, sizeof outbox, "%s", fixture->process.out);
+    }
+    write_relay_toml(fixture, "%s\n[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n", outbox);
+    if (run_command(fixture, "init") == 5) {
+        execute_printed(fixture);
+        expect(fixture, run_command(fixture, "init"), 0);
+    }
+}
+
+static int drain(struct fixture *fixture)
+{
+    return run(fixture, "run", "--drain", "-c", fixture->config);
+}
+
+/* Every version of the rows that the relay has not sent is where it was. */
+static void assert_untouched(struct fixture *fixture)
+{
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM before b JOIN events e USING (id) WHERE"
+                                " e.ctid::text = b.place AND e.xmin::text = b.version AND"
+                                " e.xmax::text = b.locked"),
+                     2);
+}
+
+static void send_one_finish_one(struct fixture *fixture, const struct theirs *theirs)
+{
+    make_theirs(fixture, theirs);
+    configure_theirs(fixture, theirs);
+    expect(fixture, drain(fixture), 0);
+    sql(fixture->conn, "INSERT INTO events (key) VALUES ('sent'); INSERT INTO events (key)"
+                       " VALUES ('finished')");
+    sql(fixture->conn,
+        "UPDATE events SET %s WHERE key = 'finished'; DROP TABLE IF EXISTS before;"
+        " CREATE TABLE before AS SELECT id, ctid::text AS place, xmin::text AS"
+        " version, xmax::text AS locked FROM events WHERE key <> 'sent'",
+        theirs->finish);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+}
+
+/* Whatever a command says, a drain after it sends nothing. */
+static void assert_nothing_to_send(struct fixture *fixture)
+{
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 0);
+    assert_untouched(fixture);
+}
+
+TEST(what_an_application_has_finished_itself_is_neither_purged_nor_published)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    for (size_t i = 0; i < TABLES; i++) {
+        send_one_finish_one(fixture, &tables[i]);
+        expect(fixture, run_command(fixture, "check"), 0);
+        assert_says(fixture->process.out, "so it does not say which rows this relay has sent");
+        assert_says(fixture->process.out, "IS 'outbox-relay: only the relay writes this column'");
+        process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+        process_await_words(&relay, "is purged, audited or sent again");
+        process_stop(&relay, SIGTERM);
+        process_free(&relay);
+        expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+        assert_string_equal(fixture->process.out, "purged 0\n");
+        assert_says(fixture->process.err, "is purged, audited or sent again");
+        expect(fixture, run(fixture, "replay", "3", "-c", fixture->config), 2);
+        expect(fixture, run(fixture, "replay", "--since", "90d", "-c", fixture->config), 2);
+        expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 2);
+        assert_nothing_to_send(fixture);
+    }
+}
+
+/* The comment of the column says that it is the relay's; what bore its mark before stays. */
+TEST(a_column_that_is_said_to_be_the_relays_tells_what_it_has_sent_since_it_came)
+{
+    struct fixture *fixture = *state;
+    char column[64];
+
+    for (size_t i = 1; i < TABLES; i += 2) {
+        send_one_finish_one(fixture, &tables[i]);
+        (void)snprintf(column, sizeof column, "events.%s", tables[i].sent_at);
+        say_only_relay_writes(fixture, column);
+        expect(fixture, run_command(fixture, "check"), 0);
+        assert_null(strstr(fixture->process.out, "so it does not say which rows"));
+        expect(fixture, run(fixture, "replay", "3", "-c", fixture->config), 1);
+        expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 1);
+        expect(fixture, run(fixture, "replay", "--since", "90d", "-c", fixture->config), 0);
+        assert_string_equal(fixture->process.out, "replayed 1\n");
+        expect(fixture, drain(fixture), 0);
+        assert_says(fixture->process.out, "\"key\":\"sent\"");
+        assert_int_equal(count_lines(fixture->process.out), 1);
+        expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 2);
+        assert_nothing_to_send(fixture);
+    }
+}
+
+TEST(a_column_that_init_makes_is_the_relays)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE TABLE events (id bigserial PRIMARY KEY, event_id uuid NOT NULL"
+                       " UNIQUE DEFAULT gen_random_uuid(), topic text NOT NULL DEFAULT 't', key"
+                       " text, payload jsonb)");
+    write_relay_toml(fixture, "[outbox]\ntable = \"public.events\"\n" STDOUT_SINK "\n");
+    expect(fixture, run_command(fixture, "init"), 5);
+    execute_printed(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, drain(fixture), 0);
+    sql(fixture->conn, "INSERT INTO events (key) VALUES ('k')");
+    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_null(strstr(fixture->process.out, "so it does not say which rows"));
+    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+    assert_string_equal(fixture->process.out, "purged 1\n");
+}
