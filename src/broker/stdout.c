@@ -65,7 +65,7 @@ static void send(struct broker *broker, struct batch *batch, int sink, int64_t d
         if (!order_is_due(batch, message, sink))
             continue;
         if (!sink_allows(broker->options, message->destination))
-            batch_refuse(batch, message, VERDICT_REJECTED,
+            batch_refuse(batch, message, VERDICT_DECLINED,
                          "the sink's allow list does not permit this topic");
         else if (message->payload.data == NULL && message->payload_len >= 0)
             batch_refuse(batch, message, VERDICT_REJECTED,

@@ -6,8 +6,10 @@
 #include "cli/cli.h"
 
 #include "admin/admin.h"
+#include "admin/status/status.h"
 #include "broker/broker.h"
 #include "cli/terminal.h"
+#include "relay/fingerprint.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -17,6 +19,7 @@
 #define TEXT_LINES_MAX 20 /* of a finding on a terminal */
 
 #define TOPICS_MAX 64
+#define ANSWERS_MS 1000 /* within which a relay answers */
 
 /* Waiting rows are routed as `run` would; those that it could not route are told here. */
 static void route_waiting(const struct config *config, struct batch *waiting,
@@ -28,12 +31,27 @@ static void route_waiting(const struct config *config, struct batch *waiting,
     for (int i = 0; i < waiting->count; i++) {
         const struct message *message = &waiting->messages[i];
 
-        if (message->verdict == VERDICT_REJECTED)
+        if (message->verdict == VERDICT_REJECTED || message->verdict == VERDICT_DECLINED)
             (void)findings_add(
                 findings, FINDING_ERROR, "a row waits with topic \"%s\": %s",
                 text_escape(topic, sizeof topic, message->topic.data, message->topic.len),
                 message->reason);
     }
+}
+
+/* What relays that run would do with a row, beside what this configuration would. */
+static void compare_relays(const struct config *config, struct admin *admin,
+                           struct findings *findings)
+{
+    struct fingerprint own;
+    struct error error;
+
+    if (findings_have_error(findings))
+        return;
+    fingerprint_make(&own, &config->relay);
+    if (admin_compare_relays(admin, &own, config->path != NULL ? config->path : "the configuration",
+                             ANSWERS_MS, findings, &error) < 0)
+        findings_add_error(findings, &error);
 }
 
 static enum exit_status check_database(const struct config *config, struct findings *findings,
@@ -57,6 +75,7 @@ static enum exit_status check_database(const struct config *config, struct findi
         else
             findings_add_error(findings, &error);
     }
+    compare_relays(config, admin, findings);
     admin_close(admin);
     return findings_have_error(findings) ? EXIT_DATABASE : EXIT_DONE;
 }

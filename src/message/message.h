@@ -16,12 +16,14 @@ enum verdict {
     VERDICT_PENDING, /* nothing is known: the row stays unsent, and no attempt is counted */
     VERDICT_SENT,    /* the broker acknowledged this very message */
     VERDICT_RETRY,   /* the message itself caused a temporary failure: an attempt is counted */
-    VERDICT_WAIT,  /* it must wait (the destination is missing or forbidden, or memory is short): no
-                      attempt is counted */
-    VERDICT_EARLY, /* its time has not come: no attempt is counted */
-    VERDICT_PAUSED,  /* an operator has paused its topic or key: no attempt is counted */
-    VERDICT_REFUSED, /* PostgreSQL would refuse to settle the row: it is not published */
-    VERDICT_REJECTED /* the message can never be sent as it is: the row becomes dead */
+    VERDICT_WAIT, /* it must wait (the destination is missing or forbidden, or memory is short): no
+                     attempt is counted */
+    VERDICT_DECLINED, /* this configuration does not send it, another one may: no attempt is counted
+                       */
+    VERDICT_EARLY,    /* its time has not come: no attempt is counted */
+    VERDICT_PAUSED,   /* an operator has paused its topic or key: no attempt is counted */
+    VERDICT_REFUSED,  /* PostgreSQL would refuse to settle the row: it is not published */
+    VERDICT_REJECTED  /* the message can never be sent as it is: the row becomes dead */
 };
 
 /* What settling the batch does with the row. */
@@ -85,14 +87,15 @@ struct message {
     /* broker, or the earlier stage that rejected the message */
     enum verdict verdict;
     const char *reason;  /* why it was not sent; NULL when it was, or is pending */
-    int64_t wait_max_ms; /* with VERDICT_WAIT: the longest wait for the next try; 0: backoff_max */
+    int64_t wait_max_ms; /* with VERDICT_WAIT and VERDICT_DECLINED: the longest wait for the next
+                            try; 0: backoff_max */
 
     /* outcome */
     enum outcome outcome;
     int64_t retry_ms;      /* until the row is tried again, parked or refused */
     bool is_new_refusal;   /* PostgreSQL has refused it for the first time */
     bool is_untried;       /* it was refused together with others, and due again at once */
-    struct text waits_for; /* the sink and the destination that does not exist; NULL: none */
+    struct text waits_for; /* the destination, pause or configuration; NULL: none */
 };
 
 #endif

@@ -62,6 +62,7 @@ static void decide(struct message *message, const struct retry_options *options,
         message->outcome = OUTCOME_PARK;
         return;
     case VERDICT_WAIT:
+    case VERDICT_DECLINED:
     case VERDICT_PAUSED:
         message->outcome = OUTCOME_PARK;
         return;

@@ -37,7 +37,7 @@ static const struct {
     {"larger than max_payload",
      "make the payload smaller, or raise max_payload of the server" RETRY},
     {"collides with another event", CORRECT "event_id must be its own" RETRY},
-    {"inbox_prefix", "choose another topic, or another inbox_prefix in the [sink]" RETRY},
+    {"inbox_prefix", "choose another topic, or another inbox_prefix in the [sink]"},
     /* ---- NATS: codes of the server ---- */
     {"maximum messages per subject exceeded (10077)", ROOM "--max-msgs-per-subject ..."},
     {"maximum messages exceeded (10077)", ROOM "--max-msgs ..."},
@@ -100,11 +100,12 @@ static const struct {
                                " headers yet"},
     {"Required feature not supported", "choose another compression.type, or upgrade the brokers"},
     /* ---- the row itself, whatever the broker (route/, outbox/, sinks) ---- */
-    {"no [[route]] matches", "add a [[route]] for this topic, or correct the row's" RETRY},
+    {"no [[route]] matches",
+     "add a [[route]] for this topic and start the relay anew; or " CORRECT "topic" RETRY},
     {"uses a column that is NULL", "fill the column in TABLE_parked, or have the [[route]] do"
                                    " without it" RETRY},
     {"allow list does not permit", "add it to allow of the [sink], or have a [[route]] lead"
-                                   " elsewhere" RETRY},
+                                   " elsewhere, and start the relay anew"},
     {"the topic is ", TOPIC},
     {"topic name", TOPIC},
     {"internal topic", TOPIC},

@@ -94,7 +94,9 @@ int outbox_read_acknowledged(struct outbox *outbox, const struct memory_reader *
 void outbox_abandon(struct outbox *outbox);
 
 /* *due: whether there are unsent rows, locked ones included, or parked rows whose time has come.
- * *parked: the number of parked and dead rows, counted up to 1,000. */
-int outbox_remaining(struct outbox *outbox, bool *due, int *parked, struct error *error);
+ * `declined`: as in struct claim_request. *parked: the number of parked and dead rows, counted up
+ * to 1,000. */
+int outbox_remaining(struct outbox *outbox, const struct declined *declined, bool *due, int *parked,
+                     struct error *error);
 
 #endif

@@ -2,6 +2,7 @@
 #include "outbox/round.h"
 
 #include "base/clock.h"
+#include "outbox/slices/batch_array.h"
 #include "pg/wire.h"
 
 #include <endian.h>
@@ -113,6 +114,13 @@ static int queue_rows(struct round *round, const char *name, struct error *error
         if (slice_lock_put_bounds(outbox->slices, round->batch, &bounds, &params[2], error) < 0)
             return -1;
         count += SLICE_LOCK_BOUND_PARAMS;
+    }
+    if (request->parked) {
+        declined_array(&params[count],
+                       batch_alloc(round->batch, declined_array_size(request->declined)),
+                       request->declined);
+        if (params[count++].bytes == NULL)
+            return error_no_memory(error);
     }
     return session_queue(&outbox->session, name, count, params, true, error);
 }

@@ -13,6 +13,7 @@
 #include "catalog/refused.h"
 #include "outbox/round.h"
 #include "outbox/slices/away.h"
+#include "outbox/slices/batch_array.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,10 +259,18 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
     return next != NULL ? 0 : session_skip(&outbox->session, PGRES_PIPELINE_SYNC, error);
 }
 
-int outbox_remaining(struct outbox *outbox, bool *due, int *parked, struct error *error)
+int outbox_remaining(struct outbox *outbox, const struct declined *declined, bool *due, int *parked,
+                     struct error *error)
 {
-    PGresult *result = session_run(&outbox->session, "remaining", 0, NULL, error);
+    struct array names;
+    PGresult *result = NULL;
 
+    declined_array(&names, malloc(declined_array_size(declined)), declined);
+    if (names.bytes == NULL)
+        (void)error_no_memory(error);
+    else
+        result = session_run(&outbox->session, "remaining", 1, &names, error);
+    free(names.bytes);
     if (result == NULL)
         return -1;
     *due = PQgetvalue(result, 0, 0)[0] == 't';

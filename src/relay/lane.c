@@ -146,8 +146,29 @@ static bool sent_to(const struct lane *lane, int sink)
     return false;
 }
 
-/* Sets what each waiting message waits for: "SINK/DESTINATION" or "SINK/DESTINATION[PARTITION]". A
- * message without a destination only waits until it is due again. */
+/* "SINK/DESTINATION" or "SINK/DESTINATION[PARTITION]"; or the configuration that sends there, or
+ * that has a route for the topic. 0: nothing has a name. */
+static int name_awaited(const struct lane *lane, const struct message *message, char *out,
+                        size_t size)
+{
+    bool declined = message->verdict == VERDICT_DECLINED;
+    int len;
+
+    if (declined && message->sink < 0)
+        return snprintf(out, size, DECLINED_PREFIX "routes %.*s", (int)message->topic.len,
+                        message->topic.data);
+    if (message->destination.data == NULL || message->sink < 0)
+        return 0;
+    len = snprintf(out, size, "%s%s/%.*s", declined ? DECLINED_PREFIX "permits " : "",
+                   lane->options->sinks[message->sink].name, (int)message->destination.len,
+                   message->destination.data);
+    if (!declined && message->partition >= 0 && len > 0 && len < (int)size)
+        len += snprintf(out + len, size - (size_t)len, "[%d]", message->partition);
+    return len;
+}
+
+/* Sets what each waiting message waits for. One that has no name for it only waits until it is due
+ * again. */
 static void set_waits_for(const struct lane *lane, struct batch *batch)
 {
     for (int i = 0; i < batch->count; i++) {
@@ -155,13 +176,10 @@ static void set_waits_for(const struct lane *lane, struct batch *batch)
         char name[AWAITED_BYTES_MAX];
         int len;
 
-        if (message->verdict != VERDICT_WAIT || message->destination.data == NULL ||
-            message->sink < 0 || message->waits_for.data != NULL)
+        if ((message->verdict != VERDICT_WAIT && message->verdict != VERDICT_DECLINED) ||
+            message->waits_for.data != NULL)
             continue;
-        len = snprintf(name, sizeof name, "%s/%.*s", lane->options->sinks[message->sink].name,
-                       (int)message->destination.len, message->destination.data);
-        if (message->partition >= 0 && len > 0 && len < (int)sizeof name)
-            len += snprintf(name + len, sizeof name - (size_t)len, "[%d]", message->partition);
+        len = name_awaited(lane, message, name, sizeof name);
         if (len > 0 && len < (int)sizeof name)
             message->waits_for = batch_copy(batch, name, (size_t)len);
     }
@@ -174,9 +192,10 @@ static void note_missing(const struct lane *lane)
     for (int i = 0; lane->missing != NULL && i < lane->batch.count; i++) {
         const struct message *message = &lane->batch.messages[i];
 
-        if (message->sink < 0 || message->destination.data == NULL)
+        if (message->verdict != VERDICT_DECLINED &&
+            (message->sink < 0 || message->destination.data == NULL))
             continue;
-        if (message->verdict == VERDICT_WAIT)
+        if (message->verdict == VERDICT_WAIT || message->verdict == VERDICT_DECLINED)
             missing_note(lane->missing, message, now_ms);
         else if (message->verdict == VERDICT_SENT)
             missing_end(lane->missing, message, now_ms);
@@ -250,6 +269,7 @@ static int publish(struct lane *lane)
     if (batch->parked)
         turn_note_parked(&lane->turns, (clock_now_us() - began_us) / 1000);
     set_waits_for(lane, batch);
+    declined_note(&lane->declined, batch, lane->options->retry.backoff_max_ms, clock_now_ms());
     note_missing(lane);
     lane_report_time(&lane->report, REPORT_PUBLISH, clock_now_us() - began_us);
     lane_report_delivered(&lane->report, batch);
@@ -259,7 +279,7 @@ static int publish(struct lane *lane)
 /* A claim of outbox rows. A payload too large for every sink is not fetched. */
 static struct claim_request outbox_request(const struct lane *lane)
 {
-    struct claim_request claim = {.away = lane->sinks.away};
+    struct claim_request claim = {.away = lane->sinks.away, .declined = &lane->declined};
 
     for (int i = 0; i < lane->options->sink_count; i++) {
         int64_t bytes = broker_payload_max(lane->sinks.brokers[i]);
@@ -289,9 +309,11 @@ static int settle(struct lane *lane, bool ahead)
 static struct claim_request begin_turn(struct lane *lane)
 {
     struct claim_request claim = outbox_request(lane);
+    int64_t now_ms = clock_now_ms();
     enum turn turn = turn_begin(&lane->turns, outbox_has_claim(lane->outbox),
-                                outbox_refused_are_due(lane->outbox), clock_now_ms());
+                                outbox_refused_are_due(lane->outbox), now_ms);
 
+    declined_forget(&lane->declined, now_ms);
     claim.refused = turn == TURN_REFUSED;
     claim.parked = turn == TURN_PARKED;
     return claim;

@@ -43,6 +43,7 @@ struct lane {
     bool claim_failed;          /* the last claim failed */
     bool settle_failed;         /* the last settlement failed */
     struct turns_of_lane turns; /* whose rows are claimed next */
+    struct declined declined;   /* the parked rows that are left to other relays */
     uint32_t random;
 };
 

@@ -97,7 +97,7 @@ static int check_drained(struct lane *lane, enum lane_end *end)
     bool due = true;
     int parked = 0;
 
-    if (outbox_remaining(lane->outbox, &due, &parked, &lane->error) < 0)
+    if (outbox_remaining(lane->outbox, &lane->declined, &due, &parked, &lane->error) < 0)
         return -1;
     turn_more_parked(&lane->turns, 0);
     *end = due ? LANE_STOPPED : LANE_DRAINED;

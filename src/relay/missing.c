@@ -14,10 +14,16 @@ void missing_init(struct missing *missing, const struct relay_options *options)
     (void)pthread_mutex_init(&missing->mutex, NULL);
 }
 
+/* What a message without a sink lacks is a route for its topic. */
+static struct text target_of(const struct message *message)
+{
+    return message->sink >= 0 ? message->destination : message->topic;
+}
+
 static void log_missing(const struct missing *missing, const struct missing_destination *item,
                         enum log_level level, int64_t now_ms, const char *text)
 {
-    const struct sink_options *sink = &missing->options->sinks[item->sink];
+    const char *sink = item->sink >= 0 ? missing->options->sinks[item->sink].name : NULL;
     bool is_away = level != LOG_INFO;
     const char *remedy = remedy_for(item->reason);
     char shown[sizeof item->name + 16];
@@ -31,7 +37,7 @@ static void log_missing(const struct missing *missing, const struct missing_dest
         (void)snprintf(lasted, sizeof lasted, " after %" PRId64 " s",
                        (now_ms - item->since_ms) / 1000);
     log_event(level,
-              LOG_FIELDS(.sink = sink->name, .destination = text_of(shown),
+              LOG_FIELDS(.sink = sink, .destination = text_of(shown),
                          .error = is_away ? item->reason : NULL,
                          .hint = !is_away         ? NULL
                                  : remedy != NULL ? remedy
@@ -44,7 +50,8 @@ static void log_missing(const struct missing *missing, const struct missing_dest
 static struct missing_destination *find(struct missing *missing, const struct message *message,
                                         int partition)
 {
-    size_t len = message->destination.len;
+    struct text name = target_of(message);
+    size_t len = name.len;
 
     if (len >= sizeof missing->items[0].name)
         len = sizeof missing->items[0].name - 1;
@@ -52,7 +59,7 @@ static struct missing_destination *find(struct missing *missing, const struct me
         struct missing_destination *item = &missing->items[i];
 
         if (item->sink == message->sink && item->partition == partition &&
-            strlen(item->name) == len && memcmp(item->name, message->destination.data, len) == 0)
+            strlen(item->name) == len && memcmp(item->name, name.data, len) == 0)
             return item;
     }
     return NULL;
@@ -69,14 +76,16 @@ void missing_note(struct missing *missing, const struct message *message, int64_
         item = &missing->items[missing->count++];
         *item = (struct missing_destination){.sink = message->sink,
                                              .partition = message->partition,
+                                             .is_declined = message->verdict == VERDICT_DECLINED,
                                              .since_ms = now_ms,
                                              .noted_at_ms = now_ms,
                                              .logged_at_ms = now_ms};
-        (void)snprintf(item->name, sizeof item->name, "%.*s", (int)message->destination.len,
-                       message->destination.data);
+        (void)snprintf(item->name, sizeof item->name, "%.*s", (int)target_of(message).len,
+                       target_of(message).data);
         (void)snprintf(item->reason, sizeof item->reason, "%s", reason);
         log_missing(missing, item, LOG_WARN, now_ms,
-                    "the destination takes no messages: its rows wait");
+                    item->is_declined ? "the configuration does not send these rows: they wait"
+                                      : "the destination takes no messages: its rows wait");
     } else if (item != NULL) {
         (void)snprintf(item->reason, sizeof item->reason, "%s", reason);
         item->noted_at_ms = now_ms;
@@ -115,11 +124,14 @@ void missing_tick(struct missing *missing, int64_t now_ms)
         struct missing_destination *item = &missing->items[i];
 
         if (now_ms - item->noted_at_ms > silent_ms) {
-            log_missing(missing, item, LOG_INFO, now_ms,
-                        "no row is tried for the destination any more");
+            if (!item->is_declined) /* they may wait without being tried here */
+                log_missing(missing, item, LOG_INFO, now_ms,
+                            "no row is tried for the destination any more");
             *item = missing->items[--missing->count];
         } else if (log_limit_is_due(&item->logged_at_ms, now_ms)) {
-            log_missing(missing, item, LOG_WARN, now_ms, "the destination still takes no messages");
+            log_missing(missing, item, LOG_WARN, now_ms,
+                        item->is_declined ? "the configuration still does not send these rows"
+                                          : "the destination still takes no messages");
         }
     }
     (void)pthread_mutex_unlock(&missing->mutex);

@@ -7,19 +7,20 @@
 #include <stdatomic.h>
 
 /*
- * The destinations that take no messages (missing topic or stream, missing permission, or a
- * partition that acknowledges nothing), shared by the lanes of a process. The log names each of
- * them once, repeats that every minute, and says when it takes messages again. At most MISSING_MAX
- * are kept; further ones are not logged. Thread-safe.
+ * The destinations that take no messages (missing topic or stream, missing permission, a partition
+ * that acknowledges nothing, or a configuration that declines them), shared by the lanes of a
+ * process. The log names each of them once, repeats that every minute, and says when it takes
+ * messages again. At most MISSING_MAX are kept; further ones are not logged. Thread-safe.
  */
 
 #define MISSING_MAX 16
 
 struct missing_destination {
-    int sink;            /* the index of its sink */
+    int sink;            /* the index of its sink; -1: no route leads to one */
+    bool is_declined;    /* by the configuration, not by the broker */
     int partition;       /* of a topic; -1: the destination as a whole */
-    char name[256];      /* truncated */
-    char reason[400];    /* the broker's words, truncated */
+    char name[256];      /* without a sink the topic; truncated */
+    char reason[400];    /* truncated */
     int64_t since_ms;    /* when it was noted first; all times are those of clock_now_ms() */
     int64_t noted_at_ms; /* when it was noted last */
     int64_t logged_at_ms;
@@ -33,7 +34,7 @@ struct missing {
 };
 
 void missing_init(struct missing *missing, const struct relay_options *options);
-/* The broker refused the message because of its destination. */
+/* The broker or the configuration refused the message because of its destination. */
 void missing_note(struct missing *missing, const struct message *message, int64_t now_ms);
 /* The destination took the message. Cheap while nothing is missing. */
 void missing_end(struct missing *missing, const struct message *message, int64_t now_ms);

@@ -346,7 +346,7 @@ static enum relay_result judge_drained(const struct relay *relay, struct error *
     if (outbox == NULL)
         (void)error_no_memory(error);
     else if (outbox_ready(outbox, error) == 0)
-        status = outbox_remaining(outbox, &due, &parked, error);
+        status = outbox_remaining(outbox, NULL, &due, &parked, error);
     outbox_close(outbox);
     if (status < 0)
         return RELAY_FAILED;

@@ -151,7 +151,8 @@ static enum report_count parked_state(enum verdict verdict)
         return REPORT_PARKED_PAUSED;
     if (verdict == VERDICT_EARLY)
         return REPORT_PARKED_SCHEDULED;
-    return verdict == VERDICT_WAIT ? REPORT_PARKED_WAITING : REPORT_PARKED_RETRY;
+    return verdict == VERDICT_WAIT || verdict == VERDICT_DECLINED ? REPORT_PARKED_WAITING
+                                                                  : REPORT_PARKED_RETRY;
 }
 
 /* A row is counted when it is parked for the first time, not at each further try. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "relay/fingerprint.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -93,7 +94,9 @@ static json_t *pack(const struct status_replies *replies, uint32_t table,
                               : INT64_MIN;
     json_t *sinks = json_array();
     json_t *lanes = json_array();
+    struct fingerprint fingerprint;
 
+    fingerprint_make(&fingerprint, replies->report->options);
     for (int i = 0; i < report->sink_count; i++)
         (void)json_array_append_new(sinks, pack_sink(&report->peers[i], error_max));
     for (int i = 0; i < lane_count; i++) {
@@ -103,12 +106,13 @@ static json_t *pack(const struct status_replies *replies, uint32_t table,
             lanes, json_pack("[i, s, I, I]", lane->number, lane_state_name(lane->state),
                              (json_int_t)lane->state_for_ms, (json_int_t)lane->claim_for_ms));
     }
-    return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:o, s:o}", "table",
+    return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:o}", "table",
                      (json_int_t)table, "version", RELAY_VERSION, "since",
                      (json_int_t)(report->now_ms - report->up_for_ms), "sent",
                      (json_int_t)totals.sent, "parked", (json_int_t)totals.parked, "dead",
                      (json_int_t)totals.dead, "rate", sent_per_s(replies), "unsent_from",
-                     (json_int_t)unsent_from, "sinks", sinks, "lanes", lanes);
+                     (json_int_t)unsent_from, "config", fingerprint_pack(&fingerprint), "sinks",
+                     sinks, "lanes", lanes);
 }
 
 char *status_replies_write(const struct status_replies *replies, uint32_t table,

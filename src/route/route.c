@@ -62,7 +62,7 @@ static void route_message(const struct routes *routes, struct message *message, 
     if (route >= 0)
         apply_route(&routes->entries[route], message, batch);
     else
-        batch_refuse(batch, message, VERDICT_REJECTED, "no [[route]] matches topic \"%s\"",
+        batch_refuse(batch, message, VERDICT_DECLINED, "no [[route]] matches topic \"%s\"",
                      text_escape(topic, sizeof topic, message->topic.data, message->topic.len));
 }
 

@@ -155,7 +155,7 @@ TEST_WITH(acknowledgements_come_back_below_the_sinks_inbox_prefix, NULL, teardow
     (void)add_message(&batch, "_INBOX_relay.x", NULL, "x");
     publish_quickly();
     assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
-    assert_refused(&batch.messages[1], VERDICT_REJECTED, "inbox_prefix");
+    assert_refused(&batch.messages[1], VERDICT_DECLINED, "inbox_prefix");
     assert_int_equal(natsSubscription_NextMsg(&seen, listener, WAIT_MS), NATS_OK);
     assert_int_equal(strncmp(natsMsg_GetReply(seen), "_INBOX_relay.", 13), 0);
     natsMsg_Destroy(seen);

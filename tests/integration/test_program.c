@@ -94,14 +94,15 @@ TEST(a_nul_byte_in_stdin_is_refused_and_inserts_nothing)
     }
 }
 
-TEST(drain_leaves_dead_rows_with_status_1_and_they_can_be_listed_and_dropped)
+TEST(drain_leaves_rows_that_wait_or_are_dead_with_status_1_and_they_can_be_listed_and_dropped)
 {
     struct fixture *fixture = *state;
 
     write_config(fixture, "",
                  "[sink.out]\ntype = \"stdout\"\n[[route]]\nmatch = \"good.*\"\nsink = \"out\"");
-    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('good.a', '1'), ('bad', '2'),"
-                       " ('good.b', '3'), (E'a\\nb\\033[31m', '4')");
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, payload, headers) VALUES ('good.a', '1', NULL),"
+        " ('bad', '2', NULL), ('good.b', '3', NULL), (E'a\\nb\\033[31m', '4', '{\"x\": [1]}')");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     assert_int_equal(count_lines(fixture->process.out), 2);
     assert_says(fixture->process.err, "no [[route]] matches topic \"bad\"");

@@ -249,7 +249,8 @@ TEST(a_running_relay_delivers_a_retried_row_with_its_event_id)
     char event_id[64];
     char expected[128];
 
-    write_config(fixture, "", STDOUT_SINK "\n[[route]]\nmatch = \"good\"\nsink = \"out\"");
+    write_config(fixture, "",
+                 STDOUT_SINK "\n[[route]]\nmatch = \"bad\"\nsink = \"out\"\ntopic = \"{type}\"");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('bad', '42')");
     (void)snprintf(event_id, sizeof event_id, "%s",
                    sql_text(fixture->conn, "SELECT event_id FROM outbox"));
@@ -396,7 +397,8 @@ TEST(a_table_of_somebody_else_is_served_by_its_own_ids)
                  STDOUT_SINK "\n[[route]]\nmatch = \"good\"\nsink = \"out\"");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+    assert_says(fixture->process.out, "a row waits with topic \"bad\": no [[route]] matches");
     DEAD(fixture, 0, "show", "00000000-0000-0000-0000-0000000000AB");
     assert_says(fixture->process.out, "created_at    (null)\n");
     DEAD(fixture, 0, "show", "00000000-0000-0000-0000-0000000000AB", "--json");
@@ -417,7 +419,7 @@ TEST(without_the_tables_or_the_server_the_status_is_3)
     DEAD(fixture, 3, "list");
 }
 
-/* A sink that is away, one that is here, and topics without a route, or with one to the first. */
+/* A sink that is away, one that is here, and topics that cannot be sent, or lead to the first. */
 static void write_routes(struct fixture *fixture, const char *last)
 {
     write_relay_toml(fixture,
@@ -428,12 +430,12 @@ static void write_routes(struct fixture *fixture, const char *last)
                      last);
 }
 
-TEST(a_dead_row_for_which_a_route_is_added_is_not_retried_before_the_earlier_rows_of_its_key)
+TEST(a_dead_row_whose_route_is_corrected_is_not_retried_before_the_earlier_rows_of_its_key)
 {
     struct fixture *fixture = *state;
 
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
-    write_routes(fixture, "");
+    write_routes(fixture, "[[route]]\nmatch = \"stray\"\nsink = \"out\"\ntopic = \"{type}\"\n");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     process_free(&fixture->process);
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);

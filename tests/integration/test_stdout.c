@@ -146,7 +146,7 @@ TEST(what_the_sink_does_not_take_is_rejected)
     (void)add_message(&batch, "in.a", NULL, "x");
     add_message(&batch, "in.a", NULL, NULL)->payload_len = 200000000;
     assert_int_equal(publish_within(WAIT_MS), 0);
-    assert_refused(&batch.messages[0], VERDICT_REJECTED, "allow list");
+    assert_refused(&batch.messages[0], VERDICT_DECLINED, "allow list");
     assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
     assert_refused(&batch.messages[2], VERDICT_REJECTED, "payload of 200000000 bytes");
 }

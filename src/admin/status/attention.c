@@ -1,7 +1,7 @@
 /* The part of status that lists what needs attention, each with the command or SQL that fixes it.
  */
 #include "admin/admin_session.h"
-#include "admin/status/status.h"
+#include "admin/status/relays.h"
 
 #include "catalog/refused.h"
 #include "message/remedy.h"
@@ -208,6 +208,7 @@ static void note_slices(const struct admin *admin, struct status *status)
 int status_fill_attention(struct admin *admin, struct status *status, struct error *error)
 {
     note_relays(status);
+    relays_compare(status, NULL, NULL, of(status));
     note_sinks(status);
     note_pauses(status);
     note_dead(status);

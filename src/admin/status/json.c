@@ -78,14 +78,17 @@ static json_t *pack_processes(const struct status *status)
     for (int i = 0; i < status->process_count; i++) {
         const struct status_relay *relay = &status->processes[i];
         bool known = relay->answers;
+        char config[FINGERPRINT_HASH_BYTES];
 
+        fingerprint_whole(&relay->config, config);
         (void)json_array_append_new(
             list,
-            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", pack_text(relay->name),
-                      "answers", status->has_asked ? json_boolean(known) : json_null(), "version",
-                      text_or_null(relay->version), "since", pack_time(relay->since_ms), "sent",
-                      count_or_null(known ? relay->sent : -1), "parked",
-                      count_or_null(known ? relay->parked : -1), "dead",
+            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                      pack_text(relay->name), "answers",
+                      status->has_asked ? json_boolean(known) : json_null(), "version",
+                      text_or_null(relay->version), "config", text_or_null(config), "since",
+                      pack_time(relay->since_ms), "sent", count_or_null(known ? relay->sent : -1),
+                      "parked", count_or_null(known ? relay->parked : -1), "dead",
                       count_or_null(known ? relay->dead : -1), "rate_per_second",
                       number_or_null(relay->per_s)));
     }

@@ -227,6 +227,38 @@ static int read_database(struct admin *admin, const struct status_query *query, 
     return result;
 }
 
+/* status_free() it in either case. */
+static int status_init(struct status *status)
+{
+    status->sinks = calloc(STATUS_SINKS_MAX, sizeof *status->sinks);
+    status->processes = calloc(STATUS_RELAYS_MAX, sizeof *status->processes);
+    status->lane_list = calloc(STATUS_LANES_MAX, sizeof *status->lane_list);
+    status->pauses = calloc(1, sizeof *status->pauses);
+    return findings_init(&status->attention) < 0 || status->pauses == NULL ||
+                   status->sinks == NULL || status->processes == NULL || status->lane_list == NULL
+               ? -1
+               : 0;
+}
+
+int admin_compare_relays(struct admin *admin, const struct fingerprint *own, const char *name,
+                         int wait_ms, struct findings *findings, struct error *error)
+{
+    struct status status = {0};
+    struct asking asking;
+    int result = 0;
+
+    if (status_init(&status) < 0)
+        result = error_no_memory(error);
+    else if (relays_ask(&asking, admin, &status, wait_ms, error) < 0 ||
+             relays_hear(&asking, error) < 0)
+        result = -1;
+    else
+        relays_compare(&status, own, name, findings);
+    admin->session.notifications.on_arrival = NULL;
+    status_free(&status);
+    return result;
+}
+
 int admin_status(struct admin *admin, const struct status_query *query, struct status *status,
                  struct error *error)
 {
@@ -243,12 +275,7 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
                               .dead_oldest_s = -1,
                               .oldest_s = -1,
                               .settled_total = -1};
-    status->sinks = calloc(STATUS_SINKS_MAX, sizeof *status->sinks);
-    status->processes = calloc(STATUS_RELAYS_MAX, sizeof *status->processes);
-    status->lane_list = calloc(STATUS_LANES_MAX, sizeof *status->lane_list);
-    status->pauses = calloc(1, sizeof *status->pauses);
-    if (findings_init(&status->attention) < 0 || status->pauses == NULL || status->sinks == NULL ||
-        status->processes == NULL || status->lane_list == NULL)
+    if (status_init(status) < 0)
         return error_no_memory(error);
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;

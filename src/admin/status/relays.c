@@ -174,6 +174,7 @@ static void take(struct asking *asking, struct status_relay *relay, const json_t
     double per_s = json_number_value(json_object_get(answer, "rate"));
 
     relay->answers = true;
+    fingerprint_read(&relay->config, json_object_get(answer, "config"), sinks);
     if (json_is_integer(unsent_from) && json_integer_value(unsent_from) != INT64_MIN &&
         (asking->unsent_from == INT64_MIN || json_integer_value(unsent_from) < asking->unsent_from))
         asking->unsent_from = json_integer_value(unsent_from);

@@ -8,9 +8,9 @@
  * status, the relays' part. Each relay answers with JSON in ASCII, so that it works in a database
  * of any encoding, as the payload of a notification (relay/status_replies.h writes it):
  * {"table": OID, "version": TEXT, "since": MS, "sent": N, "parked": N, "dead": N, "rate": PER_S,
- *  "unsent_from": ID, "sinks": [{"name": TEXT, "state": TEXT, "since": MS, "error": TEXT,
- *  "order": TEXT}],
- *  "lanes": [[NUMBER, STATE, FOR_MS, CLAIM_FOR_MS]]}
+ *  "unsent_from": ID, "config": FINGERPRINT (fingerprint.h), "sinks": [{"name": TEXT, "state":
+ * TEXT, "since": MS, "error": TEXT, "order": TEXT}], "lanes": [[NUMBER, STATE, FOR_MS,
+ * CLAIM_FOR_MS]]}
  */
 
 /* The channel of questions. The payload of a question is a token; the answer goes to the channel
@@ -37,6 +37,11 @@ int relays_ask(struct asking *asking, struct admin *admin, struct status *status
 /* Takes what this process answers. Truncates texts that are too long; missing values become "" or
  * 0. False: this is not an answer. */
 bool relays_take(struct asking *asking, int process, const char *json);
+/* Adds a line for each group of relays that differs from the most, and for those of which it is
+ * unknown. `own`: a configuration that they are compared with instead; NULL: none. `name`: what it
+ * is called. */
+void relays_compare(const struct status *status, const struct fingerprint *own, const char *name,
+                    struct findings *findings);
 /* Waits for the answers. Those that do not come leave what the sessions say. 0 or -1. */
 int relays_hear(struct asking *asking, struct error *error);
 

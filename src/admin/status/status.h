@@ -2,6 +2,7 @@
 #define ADMIN_STATUS_STATUS_H
 
 #include "admin/parked/pause.h"
+#include "admin/status/fingerprint.h"
 #include "catalog/memory.h"
 #include "route/route.h"
 
@@ -46,6 +47,7 @@ struct status_relay {
     double per_s;  /* sent, in the last seconds; -1: unknown */
     int lanes;     /* its connections to the database */
     uint32_t away; /* the sinks that it cannot publish to: a bit for each, as in status.sinks */
+    struct fingerprint config; /* what it would do with a row */
 };
 
 struct status_lane {
@@ -112,6 +114,10 @@ int admin_status_begin(struct admin *admin, struct error *error);
 int admin_status(struct admin *admin, const struct status_query *query, struct status *status,
                  struct error *error);
 void status_free(struct status *status);
+/* Asks the relays alone, and compares a configuration with theirs: in findings. 0, or -1 with
+ * *error set. */
+int admin_compare_relays(struct admin *admin, const struct fingerprint *own, const char *name,
+                         int wait_ms, struct findings *findings, struct error *error);
 /* A figure could not be read, with *error: attention says so, and the other
  * figures are read. Returns 0, or -1 when the connection is lost. */
 int status_note_unknown(const struct admin *admin, struct status *status, const char *figure,

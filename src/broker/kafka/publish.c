@@ -289,17 +289,16 @@ static bool send_message(struct kafka *kafka, struct message *message)
 static void check_message(struct kafka *kafka, struct message *message)
 {
     int64_t payload_max = kafka->message_bytes_max;
-    const char *broken = NULL;
+    bool is_new = kafka_topic_find(kafka, message->destination) == NULL; /* else it was checked */
+    const char *broken = is_new ? rules_kafka_topic(message->destination) : NULL;
 
-    if (kafka_topic_find(kafka, message->destination) == NULL) { /* else it has been checked */
-        broken = rules_kafka_topic(message->destination);
-        if (broken == NULL && !sink_allows(kafka->base.options, message->destination))
-            broken = "the sink's allow list does not permit this topic";
-    }
     if (broken == NULL)
         broken = rules_kafka_headers(&kafka->base.headers, message->headers, message->header_count);
     if (broken != NULL)
         batch_refuse(kafka->batch, message, VERDICT_REJECTED, "%s", broken);
+    else if (is_new && !sink_allows(kafka->base.options, message->destination))
+        batch_refuse(kafka->batch, message, VERDICT_DECLINED,
+                     "the sink's allow list does not permit this topic");
     else if (message->payload_len > payload_max)
         batch_refuse(kafka->batch, message, VERDICT_REJECTED,
                      "payload of %lld bytes is larger than message.max.bytes %lld",

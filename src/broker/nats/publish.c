@@ -86,15 +86,19 @@ static bool is_below(struct text subject, const char *prefix)
 static bool check_subject(struct nats *nats, struct batch *batch, struct message *message)
 {
     const char *broken = rules_nats_subject(message->destination);
+    const char *declined = NULL;
 
-    if (broken == NULL && !sink_allows(nats->base.options, message->destination))
-        broken = "the sink's allow list does not permit this subject";
-    if (broken == NULL && is_below(message->destination, nats_inbox_prefix(nats)))
-        broken = "subjects below the sink's inbox_prefix are for acknowledgements";
-    if (broken != NULL)
-        batch_refuse(batch, message, VERDICT_REJECTED, "%s", broken);
-    if (broken != NULL || !nats->stream_found || nats_stream_takes(nats, message->destination))
-        return broken == NULL;
+    if (!sink_allows(nats->base.options, message->destination))
+        declined = "the sink's allow list does not permit this subject";
+    else if (is_below(message->destination, nats_inbox_prefix(nats)))
+        declined = "subjects below the sink's inbox_prefix are for acknowledgements";
+    if (broken != NULL || declined != NULL) {
+        batch_refuse(batch, message, broken != NULL ? VERDICT_REJECTED : VERDICT_DECLINED, "%s",
+                     broken != NULL ? broken : declined);
+        return false;
+    }
+    if (!nats->stream_found || nats_stream_takes(nats, message->destination))
+        return true;
     /* The message is not published: it would reach the subject's subscribers, but not the
      * stream. */
     nats->subjects_are_stale = true;

@@ -1,6 +1,8 @@
 #ifndef OUTBOX_SLICES_CLAIM_REQUEST_H
 #define OUTBOX_SLICES_CLAIM_REQUEST_H
 
+#include "message/declined.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,6 +12,8 @@ struct claim_request {
     bool refused;        /* claim rows of the outbox that PostgreSQL has refused (refused.h) */
     int64_t payload_max; /* bytes; a larger payload is not fetched */
     uint64_t away;       /* a bit for each sink that is away: its rows are not claimed */
+    const struct declined *declined; /* parked rows that wait for one of these are not claimed;
+                                        NULL: there are none */
 };
 
 static inline bool claim_is_of_outbox(const struct claim_request *request)

@@ -159,8 +159,13 @@ int slice_lock_queue(struct slice_lock *lock, const char *statement, struct batc
                               [7] = {.bytes = (char *)&away, .len = sizeof away},
                               [8] = {.bytes = (char *)&drawn, .len = sizeof drawn}};
 
-    if (!of_outbox) /* the width and the sinks that are away */
-        return session_queue(lock->owner.session, statement, 2, &params[6], true, error);
+    if (!of_outbox) { /* the width, the sinks that are away, and what is declined */
+        declined_array(&params[8], batch_alloc(batch, declined_array_size(request->declined)),
+                       request->declined);
+        if (params[8].bytes == NULL)
+            return error_no_memory(error);
+        return session_queue(lock->owner.session, statement, 3, &params[6], true, error);
+    }
     lock->ignores_bounds = false;
     choice_list_candidates(&lock->choice, lock->view.bounds, clock_now_ms());
     if (fill_candidates(lock, batch, params, error) < 0)

@@ -4,7 +4,8 @@
 -- Rows are found by seq and not by ctid: a row that an operator updates at the same time is waited for and found
 -- again. By ctid it would be missed, and later rows of its key would overtake it.
 --
--- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned.
+-- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned;
+-- $3 text[] what this relay's configuration declines: rows that wait for it are left to others.
 WITH wal AS MATERIALIZED (
     {claim_position}
 ), locked AS MATERIALIZED (
@@ -19,6 +20,7 @@ WITH wal AS MATERIALIZED (
             WHERE due <= statement_timestamp() AND {is_tried}
               AND {is_of_locked_slice}
               AND {parked_sink_is_here:$1}
+              AND coalesce(waits_for <> ALL ($3::text[]), true)
               AND {is_head}
             ORDER BY due LIMIT {limit}
         ) first,

@@ -1,6 +1,7 @@
 -- Locks up to $1 free slices that have due rows in the parked table, the longest due first: parked rows, or notes of
 -- refused rows (catalog/refused.h).
--- $1 int4 how many; $2 int8 a bit for each sink that is away.
+-- $1 int4 how many; $2 int8 a bit for each sink that is away; $3 text[] what this relay's configuration declines: rows
+-- that wait for it are left to others.
 WITH wal AS MATERIALIZED (
     {keep_position}
 )
@@ -19,6 +20,7 @@ FROM (
                 SELECT id, key, due FROM {parked} head
                 WHERE due <= statement_timestamp() AND {is_of_claim}
                   AND {parked_sink_is_here:$2}
+                  AND coalesce(waits_for <> ALL ($3::text[]), true)
                 ORDER BY due LIMIT 1000
             ) due_rows
             GROUP BY 1 ORDER BY min(due)

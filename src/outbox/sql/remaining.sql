@@ -1,7 +1,11 @@
 -- Whether there are unsent rows, locked ones included, or parked rows whose time has come; and the number of parked
 -- and dead rows, counted up to 1,000. A row without an id can never be claimed: a drain counts it without waiting for
 -- it.
+-- $1 text[] what this relay's configuration declines: rows that wait for it are left to others.
 SELECT EXISTS (SELECT FROM {outbox} WHERE {claimable} AND {has_id})
-       OR EXISTS (SELECT FROM {parked} head WHERE due <= now() AND sent_at IS NULL AND state <> 'dead' AND {is_head}),
+       OR EXISTS (
+           SELECT FROM {parked} head
+           WHERE due <= now() AND sent_at IS NULL AND state <> 'dead' AND {is_head}
+             AND coalesce(waits_for <> ALL ($1::text[]), true)),
        (SELECT count(*) FROM (SELECT FROM {parked} WHERE sent_at IS NULL LIMIT 1000) counted)
            + {lost_rows}

@@ -15,8 +15,8 @@ static struct status_sink sinks[] = {
     {"bus", "up", NOW_MS - 86400000, "", "one by one (why)", 0, 1},
 };
 static struct status_relay relays[] = {
-    {"relay-1:10", true, "1.2.3", NOW_MS - 3723000, 1234567, 30, 3, 40.4, 2, 1U << 0},
-    {"relay-2:10", false, "", 0, 0, 0, 0, -1, 2, 0},
+    {"relay-1:10", true, "1.2.3", NOW_MS - 3723000, 1234567, 30, 3, 40.4, 2, 1U << 0, {0}},
+    {"relay-2:10", false, "", 0, 0, 0, 0, -1, 2, 0, {0}},
 };
 static struct status_lane lanes[] = {
     {"relay-1:10", 1, "publishing", 0.25, 0.5},

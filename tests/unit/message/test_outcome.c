@@ -37,6 +37,7 @@ TEST(waiting_costs_no_attempt_however_often)
     struct message *fresh = add(VERDICT_WAIT, 0);
     struct message *spent = add(VERDICT_WAIT, 1000);
     struct message *paused = add(VERDICT_PAUSED, 1000);
+    struct message *declined = add(VERDICT_DECLINED, 1000);
 
     for (int i = 0; i < 100; i++)
         outcome_decide(&batch, &options, (uint32_t)i);
@@ -47,6 +48,8 @@ TEST(waiting_costs_no_attempt_however_often)
     assert_int_equal(spent->attempts, 1000);
     assert_int_equal(paused->outcome, OUTCOME_PARK);
     assert_int_equal(paused->attempts, 1000);
+    assert_int_equal(declined->outcome, OUTCOME_PARK);
+    assert_int_equal(declined->attempts, 1000);
 }
 
 TEST(a_destination_is_asked_for_less_and_less_often)

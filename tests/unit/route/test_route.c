@@ -50,12 +50,18 @@ static void assert_routed(const struct message *message, int sink, const char *d
     assert_true(text_equal(message->destination, text_of(destination)));
 }
 
-static void assert_rejected(const struct message *message, const char *part_of_reason)
+static void assert_refused(const struct message *message, enum verdict verdict,
+                           const char *part_of_reason)
 {
-    assert_int_equal(message->verdict, VERDICT_REJECTED);
+    assert_int_equal(message->verdict, verdict);
     assert_int_equal(message->sink, -1);
     assert_non_null(message->reason);
     assert_non_null(strstr(message->reason, part_of_reason));
+}
+
+static void assert_rejected(const struct message *message, const char *part_of_reason)
+{
+    assert_refused(message, VERDICT_REJECTED, part_of_reason);
 }
 
 TEST(the_first_route_that_matches_wins)
@@ -130,13 +136,13 @@ TEST(a_null_or_empty_topic_is_rejected_with_and_without_routes)
     assert_rejected(empty, "empty");
 }
 
-TEST(a_topic_that_no_route_matches_is_rejected_by_name)
+TEST(a_topic_that_no_route_matches_is_declined_by_name)
 {
     struct message *message = add_message("invoice.paid", "k");
 
     add_route("order.>", 0, "{topic}", "{key}");
     route_batch(&routes, &batch);
-    assert_rejected(message, "\"invoice.paid\"");
+    assert_refused(message, VERDICT_DECLINED, "\"invoice.paid\"");
 }
 
 TEST(the_topic_in_a_reason_is_escaped_and_cut)
@@ -150,9 +156,9 @@ TEST(the_topic_in_a_reason_is_escaped_and_cut)
     endless = add_message(topic, "k");
     add_route("order", 0, "{topic}", "{key}");
     route_batch(&routes, &batch);
-    assert_rejected(hostile, "a\\n\\x1b[2Jb");
+    assert_refused(hostile, VERDICT_DECLINED, "a\\n\\x1b[2Jb");
     assert_null(strpbrk(hostile->reason, "\n\x1b"));
-    assert_rejected(endless, "xxx...");
+    assert_refused(endless, VERDICT_DECLINED, "xxx...");
     assert_true(strlen(endless->reason) < 512);
 }
 

@@ -123,3 +123,62 @@ TEST(figures_that_no_relay_has_are_bounded)
     assert_int_equal(sinks[0].since_ms, INT64_C(1) << 53);
     assert_true(lanes[0].state_s == 0);
 }
+
+#define CONFIG(routes, server, settings)                                                           \
+    "{\"table\":1,\"version\":\"1\",\"config\":{\"routes\":\"" routes                              \
+    "\",\"outbox\":\"0b\",\"sinks\":[[\"" server "\",\"" settings                                  \
+    "\"]]},\"sinks\":[{\"name\":\"bus\",\"state\":\"up\",\"since\":1,\"error\":\"\"}]}"
+
+/* The only finding, or "". */
+static const char *compared(const struct fingerprint *own)
+{
+    static char text[sizeof((struct finding *)0)->text];
+    struct findings findings;
+
+    assert_int_equal(findings_init(&findings), 0);
+    relays_compare(&status, own, "relay.toml", &findings);
+    assert_true(findings.count <= 1);
+    (void)snprintf(text, sizeof text, "%s", findings.count > 0 ? findings.items[0].text : "");
+    findings_free(&findings);
+    return text;
+}
+
+TEST(relays_that_differ_are_told_from_the_most)
+{
+    struct fingerprint own;
+
+    status.process_count = 3;
+    for (int i = 0; i < 3; i++)
+        (void)snprintf(processes[i].name, sizeof processes[i].name, "h:%d", i);
+    for (int i = 0; i < 3; i++)
+        assert_true(relays_take(&asking, i, CONFIG("0a", "01", "02")));
+    own = processes[0].config;
+    assert_string_equal(compared(NULL), "");
+    assert_string_equal(compared(&own), "relay h:0 and 2 like it: the same configuration");
+    assert_true(relays_take(&asking, 0, CONFIG("0c", "01", "03")));
+    assert_string_equal(compared(NULL), "relay h:0 differs from relay h:1 and 1 like it in: routes;"
+                                        " settings of sink bus");
+    assert_true(relays_take(&asking, 0, CONFIG("0a", "04", "02")));
+    assert_string_equal(compared(NULL), "relay h:0 differs from relay h:1 and 1 like it in: server"
+                                        " or stream of sink bus");
+    memcpy(own.sinks[0].name, "dev", 4);
+    status.process_count = 1;
+    assert_string_equal(compared(&own),
+                        "relay.toml differs from relay h:0 in: sink dev, which the other has not;"
+                        " sink bus, which it has not");
+}
+
+TEST(a_relay_that_does_not_say_how_it_is_configured_is_named)
+{
+    assert_true(relays_take(&asking, 0, "{\"table\":1,\"version\":\"0.1\",\"sinks\":[]}"));
+    assert_false(processes[0].config.is_known);
+    assert_string_equal(compared(NULL), "");
+    assert_true(relays_take(&asking, 1, CONFIG("0a", "01", "02")));
+    assert_string_equal(compared(NULL), "relay a:1 does not say how it is configured: its version"
+                                        " is 0.1");
+    /* Of a configuration that does not fit its sinks nothing is taken. */
+    assert_true(relays_take(&asking, 1,
+                            "{\"table\":1,\"config\":{\"routes\":\"0a\",\"outbox\":"
+                            "\"0b\",\"sinks\":[[\"1\",\"2\"]]},\"sinks\":[]}"));
+    assert_false(processes[1].config.is_known);
+}

@@ -1,0 +1,43 @@
+#ifndef ADMIN_STATUS_FINGERPRINT_H
+#define ADMIN_STATUS_FINGERPRINT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * What a relay would do with a row, as hashes of the parts of its configuration, so that relays of
+ * one table can be compared by what they answer to `status`. No value of the configuration is in
+ * it, and nothing secret is hashed. relay/fingerprint.h makes it.
+ */
+
+#define FINGERPRINT_SINKS_MAX 16
+#define FINGERPRINT_HASH_BYTES 9 /* eight hexadecimal digits and a NUL */
+
+struct fingerprint {
+    bool is_known; /* relays of older versions do not say it */
+    char routes[FINGERPRINT_HASH_BYTES];
+    char outbox[FINGERPRINT_HASH_BYTES]; /* columns, headers, on_sent */
+    struct fingerprint_sink {
+        char name[64];
+        char server[FINGERPRINT_HASH_BYTES];   /* type, addresses, stream */
+        char settings[FINGERPRINT_HASH_BYTES]; /* what else becomes of its messages */
+    } sinks[FINGERPRINT_SINKS_MAX];
+    int sink_count;
+};
+
+/* The eight digits of a text. */
+void fingerprint_hash(const char *text, char out[FINGERPRINT_HASH_BYTES]);
+/* All of it in eight digits; "": it is unknown. */
+void fingerprint_whole(const struct fingerprint *fingerprint, char out[FINGERPRINT_HASH_BYTES]);
+bool fingerprint_is_same(const struct fingerprint *a, const struct fingerprint *b);
+/* In what the second differs: "routes; settings of sink bus". Cut where `out` ends. */
+void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *b, char *out,
+                         size_t size);
+
+/* {"routes": HASH, "outbox": HASH, "sinks": [[SERVER, SETTINGS]]}. NULL: no memory. */
+json_t *fingerprint_pack(const struct fingerprint *fingerprint);
+/* The same with a list of objects with the names of the sinks. Anything else leaves it unknown. */
+void fingerprint_read(struct fingerprint *fingerprint, const json_t *packed, const json_t *sinks);
+
+#endif

@@ -1,0 +1,11 @@
+#ifndef RELAY_FINGERPRINT_H
+#define RELAY_FINGERPRINT_H
+
+#include "admin/status/fingerprint.h"
+#include "relay/options.h"
+
+/* The fingerprint of a configuration. What all relays of a table must share anyway (where, mark,
+ * key, order: catalog/adoption.h) is not in it, nor what a running relay can change. */
+void fingerprint_make(struct fingerprint *fingerprint, const struct relay_options *options);
+
+#endif
