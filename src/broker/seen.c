@@ -33,8 +33,9 @@ struct place {
     int32_t partitions; /* of the destination: one more than the highest that is known */
     int64_t position;
     int64_t first_ms;
-    int64_t used_ms; /* of clock_now_ms(), like the next */
-    int64_t lost_ms; /* when the last loss was recorded; 0: none was */
+    int64_t used_ms;    /* of clock_now_ms(), like the next */
+    int64_t lost_ms;    /* when the last loss was recorded; 0: none was */
+    int64_t checked_ms; /* of a cluster: when it was compared with what is remembered; 0 */
     bool changed;
     char identity[SEEN_IDENTITY_BYTES];
     char names[];
@@ -313,13 +314,22 @@ static void record(struct seen *seen, const struct seen_place *key, enum seen_ki
         merge_loss(seen, &loss);
 }
 
+static struct place *cluster_of(struct seen *seen, const char *sink)
+{
+    return find_or_add(seen, &(struct seen_place){sink, {NULL, 0}, SEEN_WHOLE});
+}
+
 static bool lose(struct seen *seen, const struct seen_place *key, enum seen_kind kind,
                  const char *text)
 {
     int64_t first_ms = visit_lost(seen, key, kind, true);
 
+    struct place *cluster = cluster_of(seen, key->sink);
+
     if (first_ms == 0)
         return false;
+    if (cluster != NULL)
+        cluster->checked_ms = 0; /* where one is lost, others may be */
     if (!is_folded(seen, key))
         record(seen, key, kind, first_ms, text);
     return true;
@@ -377,14 +387,17 @@ static void went_back(struct seen *seen, const struct seen_place *key, int64_t f
 {
     const struct place *place = find(seen, key);
     char partition[32] = "";
+    char end[64] = "is empty";
     char text[256];
 
     if (place == NULL || place->position < floor)
         return;
     if (key->partition != SEEN_WHOLE)
         (void)snprintf(partition, sizeof partition, "partition %d ", (int)key->partition);
-    (void)snprintf(text, sizeof text, "%s%s %lld, but %lld had been acknowledged before", partition,
-                   what, (long long)position, (long long)floor);
+    if (position >= 0)
+        (void)snprintf(end, sizeof end, "%s %lld", what, (long long)position);
+    (void)snprintf(text, sizeof text, "%s%s, but %lld had been acknowledged before", partition, end,
+                   (long long)floor);
     (void)lose(seen, key, SEEN_WENT_BACK, text);
 }
 
@@ -410,6 +423,24 @@ bool seen_end(struct seen *seen, const struct seen_place *key, int64_t floor, in
     went_back(seen, key, floor, "ends with the position", end);
     (void)pthread_mutex_unlock(&seen->mutex);
     return false;
+}
+
+bool seen_check_is_due(struct seen *seen, const char *sink, int64_t interval_ms)
+{
+    int64_t now_ms = clock_now_ms();
+    struct place *cluster;
+    bool is_due;
+
+    if (seen == NULL)
+        return false;
+    (void)pthread_mutex_lock(&seen->mutex);
+    cluster = cluster_of(seen, sink);
+    is_due = cluster != NULL &&
+             (cluster->checked_ms == 0 || now_ms - cluster->checked_ms >= interval_ms);
+    if (is_due)
+        cluster->checked_ms = now_ms;
+    (void)pthread_mutex_unlock(&seen->mutex);
+    return is_due;
 }
 
 static bool identify(struct seen *seen, const struct seen_place *key, const char *identity)
@@ -494,7 +525,7 @@ void seen_each(struct seen *seen, bool changed,
 
             if (changed && !place->changed)
                 continue;
-            place->changed = false;
+            place->changed = place->changed && !changed;
             on_place(closure, &memory);
         }
     (void)pthread_mutex_unlock(&seen->mutex);

@@ -91,6 +91,10 @@ bool seen_identify(struct seen *seen, const struct seen_place *place, const char
 bool seen_lost(struct seen *seen, const struct seen_place *place, enum seen_kind kind,
                const char *text);
 
+/* Whether the sink is to be compared with what is remembered, as that was done longer ago, or a
+ * loss was found since. It counts as done then: one lane does it for all. */
+bool seen_check_is_due(struct seen *seen, const char *sink, int64_t interval_ms);
+
 /* Moves up to `max` losses that were not fetched yet to `losses`, the oldest first. Returns how
  * many. */
 int seen_take_losses(struct seen *seen, struct seen_loss *losses, int max);

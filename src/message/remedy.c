@@ -89,8 +89,6 @@ static const struct {
     {"unknown topic", "create the topic, or set create = true in the [sink]"},
     {"Topic authorization failed", "kafka-acls.sh --add --allow-principal User:RELAY --operation"
                                    " Write --operation Describe --topic TOPIC"},
-    {"Cluster authorization failed", "kafka-acls.sh --add --allow-principal User:RELAY --operation"
-                                     " IdempotentWrite --cluster"},
     {"Policy violation", "the cluster's owner forbids this by a policy of the broker's: its log"
                          " says which"},
     {"Invalid timestamp", "set the clock of the relay's host, or raise"

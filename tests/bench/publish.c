@@ -148,8 +148,8 @@ static rd_kafka_t *open_producer(struct lane *lane)
 
     set(conf, "bootstrap.servers", lane->server);
     set(conf, "log_level", "2"); /* what goes wrong for good is told by the reports */
-    set(conf, "enable.idempotence", "true");
     set(conf, "acks", "all");
+    set(conf, "max.in.flight", "5"); /* as the relay */
     set(conf, "partitioner", "murmur2_random");
     set(conf, "message.max.bytes", "2000000");
     set(conf, "socket.nagle.disable", "true");

@@ -1,5 +1,5 @@
 /*
- * Kafka, through librdkafka's idempotent producer. Each broker object has one client, which the
+ * Kafka, through librdkafka's producer. Each broker object has one client, which the
  * lane's own thread creates, polls and destroys. Delivery reports and errors are callbacks that run
  * inside that thread's rd_kafka_poll, so no lock is needed. The log callback and the certificate
  * callback run on librdkafka's threads.
@@ -9,9 +9,18 @@
  * or that librdkafka declared fatal, is not polled again. The next client is created after the
  * previous one has been destroyed, so that the broker cannot append old messages after newer ones.
  *
- * Deliberately not done: sharing one client among lanes, because a purge and the fatal state
- * concern the whole client, so that one lane's deadline would fail every other lane. Transactions
- * are not used either: a consumer drops repeats by the header `id`.
+ * Deliberately not done: the idempotent producer. A broker takes a batch for a repeat, says that it
+ * is stored, and stores nothing, if one of the last five of its producer id, epoch and partition
+ * had the same sequence numbers. It gives these ids out from 0 again when its cluster was wiped or
+ * restored: a client that has outlived that, asleep or idle, would have its messages taken for
+ * those of the new owner of its id, whatever is compared before or after. Without an id no broker
+ * drops anything, so what is acknowledged is stored. Order does not need the id: of a partition one
+ * record batch is in flight at a time (publish.c). What the id would spare are repeats of the
+ * messages that are in flight when a connection breaks.
+ *
+ * Nor are transactions used: a consumer drops repeats by the header `id`. Nor is one client shared
+ * among lanes, because a purge and the fatal state
+ * concern the whole client, so that one lane's deadline would fail every other lane.
  *
  *   client.c   creating, destroying   options.c  properties
  *   publish.c  send, await            topics.c   which topics exist
@@ -19,6 +28,7 @@
  *   trouble.c  causes of connection errors
  *   offline.c  partitions that acknowledge nothing
  *   silence.c  brokers that hang      read.c     what topics hold
+ *   positions.c what a cluster has lost
  */
 
 #include "broker/kafka/kafka.h"
@@ -90,6 +100,7 @@ static int probe(struct kafka *kafka, struct error *error)
 static int ready(struct broker *broker, struct error *error)
 {
     struct kafka *kafka = (struct kafka *)broker;
+    bool is_new;
 
     if (kafka->client != NULL)
         (void)rd_kafka_poll(kafka->client, 0); /* runs the callbacks due since the lane was idle */
@@ -98,10 +109,11 @@ static int ready(struct broker *broker, struct error *error)
         discard_client(kafka);
     if (kafka->client == NULL && open_client(kafka, error) < 0)
         return -1;
-    if (kafka->answered && !kafka->all_down)
+    is_new = !kafka->answered || kafka->all_down;
+    if (!is_new || probe(kafka, error) == 0) {
+        kafka_positions_check(kafka, is_new);
         return 0;
-    if (probe(kafka, error) == 0)
-        return 0;
+    }
     if (kafka->trouble[0] == '\0')
         return -1;
     kafka->silent_clients += !kafka->answered;
@@ -163,6 +175,7 @@ static void destroy(struct broker *broker)
     kafka_topics_clear(kafka);
     free(kafka->suspects);
     free(kafka->silent);
+    free(kafka->raised);
     free(kafka);
 }
 

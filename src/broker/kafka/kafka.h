@@ -45,6 +45,9 @@ struct kafka_partition {
     int late;                      /* how often in a row others had to wait for it */
     bool is_late_now;              /* so do those in flight */
     int64_t late_at_ms;            /* when it was last late */
+    int64_t
+        floor; /* offset that was acknowledged before what is in flight was sent; SEEN_NOTHING */
+    int64_t acked; /* the same, with what is in flight */
 };
 
 /* A message that was not acknowledged in time although it was handed over. */
@@ -68,6 +71,7 @@ struct kafka_topic {
     int partition_count;         /* as last reported, possibly to an earlier client; 0: never */
     rd_kafka_resp_err_t refusal; /* why the topic takes no messages; NO_ERROR: it exists */
     int64_t ask_again_at_ms;     /* when to request its metadata again */
+    int64_t unknown_since_ms;    /* since when the cluster does not know it; 0: it does */
     struct kafka_partition *partitions; /* partition_count; owned; NULL: nothing is known */
 };
 
@@ -109,6 +113,10 @@ struct kafka {
     int suspect_count, suspect_capacity;
     struct kafka_silent *silent;
     int silent_count, silent_capacity;
+    /* Of each partition whose `acked` is above its floor, the message that has raised it. */
+    struct message **raised;
+    int raised_count, raised_capacity;
+    bool looks_soon;    /* the cluster did not answer for each place when it was last compared */
     int64_t sent_at_ms; /* when messages were last handed over */
     bool is_late;       /* that was LATE_MS ago */
     int acked_before;   /* messages acknowledged when messages were last handed over */
@@ -206,8 +214,13 @@ int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, st
 /* Destroys the topic handles before their client is destroyed; keeps the partition counts. */
 void kafka_topics_release(struct kafka *kafka);
 void kafka_topics_clear(struct kafka *kafka);
+/* A topic with a handle. NULL when librdkafka refuses it or memory is short; its messages then wait
+ * for the next batch. */
+struct kafka_topic *kafka_topic_use(struct kafka *kafka, struct text name);
 
 /* offline.c */
+/* NULL: nothing is known of it. `topic` may be NULL. */
+struct kafka_partition *kafka_partition_find(const struct kafka_topic *topic, int32_t number);
 /* What the property "partitioner" names. */
 int kafka_partitioner_find(const char *name);
 void kafka_partitions_note(struct kafka *kafka, struct kafka_topic *topic,
@@ -249,6 +262,24 @@ void kafka_silence_end(struct kafka *kafka, bool answered);
 /* Call it while messages in flight are late. Asks from time to time who leads their partitions.
  * True: one has had another leader for a while, or none, so its messages are not acknowledged. */
 bool kafka_gives_up(struct kafka *kafka);
+
+/* positions.c */
+/* Whether the acknowledgement may be believed: its offset lies above those that were acknowledged
+ * before. */
+bool kafka_position_is_new(struct kafka *kafka, struct message *message,
+                           const rd_kafka_message_t *report);
+/* Nothing is in flight: what was acknowledged becomes the floor, and is remembered. */
+void kafka_positions_keep(struct kafka *kafka);
+/* Compares what the metadata says of the topic with what is remembered. */
+void kafka_positions_note(struct kafka *kafka, struct kafka_topic *topic,
+                          const struct rd_kafka_metadata_topic *answer);
+/* Reads the floors of its partitions again, unless messages are in flight. */
+void kafka_positions_read(const struct kafka *kafka, struct kafka_topic *topic);
+/* The relay has made the topic. */
+void kafka_positions_made(struct kafka *kafka, const char *name);
+/* Compares the cluster and the ends of its partitions with what is remembered, if that is due for
+ * the process. Takes KAFKA_ASK_MS and a second at most. */
+void kafka_positions_check(struct kafka *kafka, bool is_new_connection);
 
 /* admin.c */
 /* Those settings of a topic that decide whether acknowledged messages are safe. */

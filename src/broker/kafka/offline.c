@@ -73,7 +73,7 @@ int kafka_partitioner_find(const char *name)
 /* ---- what is known of a topic's partitions ---- */
 
 /* NULL: there is no such partition. */
-static struct kafka_partition *find(const struct kafka_topic *topic, int32_t number)
+struct kafka_partition *kafka_partition_find(const struct kafka_topic *topic, int32_t number)
 {
     if (topic == NULL || topic->partitions == NULL || number < 0 ||
         number >= topic->partition_count)
@@ -167,8 +167,11 @@ static struct kafka_partition *new_partitions(int count)
 {
     struct kafka_partition *partitions = calloc((size_t)count, sizeof *partitions);
 
-    for (int i = 0; partitions != NULL && i < count; i++)
+    for (int i = 0; partitions != NULL && i < count; i++) {
         partitions[i].leader_sent = NOT_KNOWN;
+        partitions[i].floor = SEEN_NOTHING;
+        partitions[i].acked = SEEN_NOTHING;
+    }
     return partitions;
 }
 
@@ -185,7 +188,7 @@ void kafka_partitions_note(struct kafka *kafka, struct kafka_topic *topic,
         return;
     for (int i = 0; i < answer->partition_cnt; i++) {
         const struct rd_kafka_metadata_partition *now = &answer->partitions[i];
-        struct kafka_partition *partition = find(topic, now->id);
+        struct kafka_partition *partition = kafka_partition_find(topic, now->id);
 
         if (partition == NULL)
             continue;
@@ -296,7 +299,7 @@ enum kafka_way kafka_choose_partition(struct kafka *kafka, const struct kafka_to
         number = choose_good(kafka, topic);
         *chosen = number;
     }
-    partition = find(topic, number);
+    partition = kafka_partition_find(topic, number);
     if (partition == NULL)
         return KAFKA_PRODUCE;
     if (is_slow(partition) && !partition->offline && !kafka->batch->parked) {
@@ -322,7 +325,7 @@ void kafka_trial_begin(struct kafka *kafka)
 void kafka_trial_end(struct kafka *kafka, const struct kafka_topic *topic, int32_t number,
                      bool acknowledged)
 {
-    struct kafka_partition *partition = find(topic, number);
+    struct kafka_partition *partition = kafka_partition_find(topic, number);
 
     if (partition == NULL || (!partition->offline && !is_doubtful(kafka, partition)))
         return;
@@ -332,7 +335,7 @@ void kafka_trial_end(struct kafka *kafka, const struct kafka_topic *topic, int32
 
 void kafka_note_ack(struct kafka *kafka, const struct kafka_topic *topic, int32_t number)
 {
-    struct kafka_partition *partition = find(topic, number);
+    struct kafka_partition *partition = kafka_partition_find(topic, number);
 
     if (partition == NULL)
         return;
@@ -419,7 +422,7 @@ void kafka_compare_leaders(struct kafka *kafka)
 
 bool kafka_partition_has_moved(const struct kafka_topic *topic, int32_t number, bool waited)
 {
-    const struct kafka_partition *partition = find(topic, number);
+    const struct kafka_partition *partition = kafka_partition_find(topic, number);
 
     return partition != NULL && (differs(partition) || partition->leader == NO_LEADER ||
                                  (waited && partition->moved_before));
@@ -435,7 +438,7 @@ void kafka_silence_begin(struct kafka *kafka)
     kafka_remember_leaders(kafka);
     for (int i = 0; i < kafka->silent_count; i++) {
         const struct kafka_silent *silent = &kafka->silent[i];
-        struct kafka_partition *partition = find(silent->topic, silent->partition);
+        struct kafka_partition *partition = kafka_partition_find(silent->topic, silent->partition);
 
         if (partition == NULL)
             continue;
@@ -451,7 +454,7 @@ void kafka_silence_end(struct kafka *kafka, bool answered)
 
     for (int i = 0; i < kafka->silent_count; i++) {
         const struct kafka_silent *silent = &kafka->silent[i];
-        struct kafka_partition *partition = find(silent->topic, silent->partition);
+        struct kafka_partition *partition = kafka_partition_find(silent->topic, silent->partition);
 
         if (partition != NULL && answered && partition->leader >= 0 &&
             (is_early || differs(partition) || partition->moved_before))

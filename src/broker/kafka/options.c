@@ -42,7 +42,6 @@ struct setting {
 
 static const struct setting settings[] = {
     {"client.id", "outbox-relay"},
-    {"enable.idempotence", "true"},
     {"acks", "all"},
     {"enable.ssl.certificate.verification", "true"},
     {"ssl.endpoint.identification.algorithm", "https"}, /* librdkafka before 2.0: none */
@@ -62,7 +61,7 @@ static const struct setting settings[] = {
 
 static const struct setting required[] = {
     {"acks", "-1"},
-    {"enable.idempotence", "true"},
+    {"enable.idempotence", "false"},       /* kafka.c says why */
     {"enable.gapless.guarantee", "false"}, /* with it, one refused message stops all others */
     {"delivery.report.only.error", "false"},
     {"log.queue", "false"},

@@ -15,10 +15,6 @@
  * pending. If the chunk was too large, the following chunks are smaller (chunks.c). Otherwise, for
  * some seconds, each wave has only one message per key, and the message to blame is found as
  * described above.
- *
- * Deliberately not done: librdkafka's gapless guarantee. It stops one request too late (in 2.0.2
- * the request after the refused one is still sent), and a broker that has not stored anything from
- * a producer yet accepts any first sequence number.
  */
 
 #include "broker/kafka/kafka.h"
@@ -193,6 +189,19 @@ static void judge_failed(struct kafka *kafka, struct message *message,
     }
 }
 
+/* An acknowledgement that proves nothing: the message stays pending, as do those that are reported
+ * after it, and the client is replaced. */
+static void doubt(struct kafka *kafka)
+{
+    kafka->failed++;
+    kafka->unanswered++;
+    kafka->broken = true;
+    if (kafka->trouble[0] == '\0')
+        (void)snprintf(
+            kafka->trouble, sizeof kafka->trouble,
+            "an offset was given out again: the log of a partition was cut or made anew");
+}
+
 void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opaque)
 {
     struct kafka *kafka = ((struct kafka_link *)opaque)->kafka;
@@ -203,9 +212,13 @@ void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, voi
         kafka_trial_end(kafka, kafka_topic_find(kafka, message->destination), report->partition,
                         report->err == RD_KAFKA_RESP_ERR_NO_ERROR);
     if (report->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        message->partition = report->partition;
+        if (kafka->broken || !kafka_position_is_new(kafka, message, report)) {
+            doubt(kafka);
+            return;
+        }
         if (kafka->is_late || kafka->late_count > 0)
             kafka_note_ack(kafka, kafka_topic_find(kafka, message->destination), report->partition);
-        message->partition = report->partition;
         kafka->acked++;
         message->verdict = VERDICT_SENT;
         return;
@@ -334,6 +347,7 @@ static void end_sending(struct kafka *kafka)
 static void begin_sending(struct kafka *kafka)
 {
     end_sending(kafka);
+    kafka_positions_keep(kafka);
     kafka->sent_at_ms = clock_now_ms();
     kafka->looks = 0;
     kafka->acked_before = kafka->acked;
@@ -386,6 +400,8 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
     if (kafka->client == NULL || kafka->broken ||
         broker_reserve(&kafka->suspects, &kafka->suspect_capacity, batch->count,
                        sizeof(*kafka->suspects)) < 0 ||
+        broker_reserve(&kafka->raised, &kafka->raised_capacity, batch->count,
+                       sizeof(*kafka->raised)) < 0 ||
         broker_reserve(&kafka->silent, &kafka->silent_capacity, batch->count,
                        sizeof *kafka->silent) < 0 ||
         kafka_topics_learn(kafka, batch, sink) < 0) {
@@ -615,6 +631,7 @@ int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t de
     (void)batch;
     send_chunks(kafka, sink, deadline_ms);
     try_suspects(kafka, deadline_ms);
+    kafka_positions_keep(kafka);
     /* Unless every message that was handed over has had its report, nothing is certain. */
     if (outstanding(kafka) != 0 || kafka->unanswered > 0 || kafka->unsent > 0 ||
         kafka->silent_count > 0 || kafka->suspect_count > 0 || kafka->broken) {

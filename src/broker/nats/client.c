@@ -97,16 +97,19 @@ static struct broker *create(const struct sink_options *options, struct error *e
 static int ready(struct broker *broker, struct error *error)
 {
     struct nats *nats = (struct nats *)broker;
+    bool looks_again;
 
     if (nats_connect(nats, error) < 0)
         return -1;
     if (nats->stream_found && !nats_subjects_need_refresh(nats))
         return 0;
-    if (nats_check_stream(nats, error) < 0) {
+    looks_again = nats->stream_found && !nats->subjects_are_stale;
+    if (nats_check_stream(nats, error) < 0 && !(looks_again && error->kind == ERROR_TRANSIENT)) {
         nats_disconnect(nats);
         return -1;
     }
     nats->stream_found = true;
+    nats->subjects_read_at_ms = clock_now_ms();
     return 0;
 }
 

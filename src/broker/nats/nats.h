@@ -76,12 +76,13 @@ struct nats {
     char request_token[NATS_TOKEN_BYTES]; /* random part of the last request's reply subject */
     unsigned char random[NATS_RANDOM_BYTES];
     int random_left;              /* unused bytes of `random` */
-    uint64_t highest_sequence;    /* highest sequence number acknowledged on this connection */
+    uint64_t highest_sequence;    /* the highest that was acknowledged, as far as is known */
     uint64_t highest_before_send; /* the value of highest_sequence before the current send */
     bool threaded;                /* true for TLS: the library's own threads read and write */
-    bool needs_tls;          /* a server required TLS, and no connection attempt has failed since */
-    bool stream_found;       /* the stream has been checked on this connection */
-    bool subjects_are_stale; /* the stream's subjects may have changed and must be read again */
+    bool needs_tls; /* a server required TLS, and no connection attempt has failed since */
+    int64_t missing_since_ms;    /* since when there is no such stream; 0: there is, or not known */
+    bool stream_found;           /* the stream has been checked on this connection */
+    bool subjects_are_stale;     /* the stream's subjects may have changed and must be read again */
     int64_t subjects_read_at_ms; /* when the subjects were read last */
     struct match *subjects;      /* the stream's subjects */
     int subject_count;
@@ -250,6 +251,9 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
                struct error *error);
 
 void nats_explain(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
+
+/* stream.c: the stream as a place where messages are acknowledged. */
+struct seen_place nats_place(const struct nats *nats);
 
 /* silence.c */
 /* A batch is being sent. */

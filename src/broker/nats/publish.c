@@ -278,6 +278,26 @@ static void send_chunk(struct nats *nats, struct batch *batch, int sink, int64_t
         chunks_send_one_per_key(&nats->chunks);
 }
 
+/* What any lane has seen acknowledged until now. */
+static void read_floor(struct nats *nats)
+{
+    const struct seen_place place = nats_place(nats);
+    int64_t floor = seen_floor(nats->base.seen, &place);
+
+    if (floor > 0 && (uint64_t)floor > nats->highest_sequence)
+        nats->highest_sequence = (uint64_t)floor;
+    nats->highest_before_send = nats->highest_sequence;
+}
+
+static void keep_highest(const struct nats *nats)
+{
+    const struct seen_place place = nats_place(nats);
+
+    if (nats->highest_sequence > nats->highest_before_send)
+        (void)seen_acknowledged(nats->base.seen, &place, SEEN_NOTHING,
+                                (int64_t)nats->highest_sequence);
+}
+
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
     struct nats *nats = (struct nats *)broker;
@@ -291,7 +311,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
                       : 0;
     nats->unresolved = batch->count - nats->count;
     nats->first_request = nats->next_request;
-    nats->highest_before_send = nats->highest_sequence;
+    read_floor(nats);
     nats->next_request += (uint64_t)nats->count;
     nats_silence_begin(nats);
     for (int i = 0; i < nats->count; i++)
@@ -331,14 +351,18 @@ static void warn_of_forgery(const struct nats *nats)
                    nats->address, nats_inbox_prefix(nats));
 }
 
-static void warn_of_repeated_sequence(const struct nats *nats, uint64_t sequence)
+/* `floor`: the number that it should be above. */
+static void doubt_sequence(const struct nats *nats, uint64_t floor, uint64_t sequence)
 {
     static struct log_limit limit = {.lines = "repeated NATS acknowledgements"};
+    const struct seen_place place = nats_place(nats);
 
-    log_limit_line(&limit, LOG_WARN, clock_now_ms(),
-                   "nats at %s: ignored a second acknowledgement with sequence number %" PRIu64
-                   " of stream \"%s\": was the stream deleted and created again?",
-                   nats->address, sequence, nats->base.options->stream);
+    keep_highest(nats);
+    if (seen_acknowledged(nats->base.seen, &place, (int64_t)floor, (int64_t)sequence))
+        log_limit_line(&limit, LOG_WARN, clock_now_ms(),
+                       "nats at %s: ignored a second acknowledgement with sequence number %" PRIu64
+                       " of stream \"%s\": was the stream deleted and created again?",
+                       nats->address, sequence, nats->base.options->stream);
 }
 
 static void refuse_for_stream(const struct nats *nats, struct batch *batch, struct message *message)
@@ -415,7 +439,7 @@ static void take_chunk(struct nats *nats, struct batch *batch, const struct nats
     }
     if (sequence < nats->highest_sequence) {
         nats->unresolved += nats->chunk_count;
-        warn_of_repeated_sequence(nats, answer->sequence);
+        doubt_sequence(nats, nats->highest_sequence, sequence + 1);
         return;
     }
     for (int i = 0; i <= nats->chunk_last; i++) {
@@ -448,7 +472,7 @@ static void take_answer(struct nats *nats, struct batch *batch, const struct nat
     if (answer->state == NATS_STORED && is_number_taken(nats, answer->sequence)) {
         expected->state = NATS_NOT_EXPECTED;
         nats->unresolved++;
-        warn_of_repeated_sequence(nats, answer->sequence);
+        doubt_sequence(nats, nats->highest_before_send, answer->sequence);
         return;
     }
     if (answer->state == NATS_STORED && answer->sequence > nats->highest_sequence)
@@ -523,6 +547,7 @@ static bool take_no_responders(struct nats *nats, struct batch *batch, int64_t d
         return true;
     if (!nats_stream_has_leader(nats, deadline_ms))
         return false;
+    nats->subjects_are_stale = true; /* the stream may be gone */
     for (int i = 0; i < nats->count; i++)
         take_answer(nats, batch, &no_responders, (uint64_t)i);
     return true;
@@ -588,6 +613,7 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
         chunks_send_one_per_key(&nats->chunks);
     else if (!nats->in_chunks && nats->highest_sequence > nats->highest_before_send)
         chunks_note_acknowledged(&nats->chunks);
+    keep_highest(nats);
     nats->count = 0;
     nats_free_discarded(nats);
     lost = nats_lost(nats);

@@ -22,7 +22,9 @@
 #define NS_PER_MS 1000000
 #define API_TIMEOUT_MS 1000
 #define SUBJECTS_VALID_MS 1000
-#define BATCHES_VALID_MS 60000
+#define STREAM_VALID_MS 60000 /* so an idle relay learns of a stream that was lost or made anew */
+/* The servers of a cluster that has just started may not know its streams yet. */
+#define MISSING_MS 5000
 
 const char nats_in_batches[] = "in atomic batches";
 const char nats_not_atomic[] = "one by one (the stream does not have allow_atomic)";
@@ -33,6 +35,19 @@ static int fail(struct nats *nats, struct error *error, enum error_kind kind, co
 
     (void)snprintf(text, sizeof text, "stream \"%s\": %s", nats->base.options->stream, why);
     return nats_fail(nats, error, kind, text);
+}
+
+struct seen_place nats_place(const struct nats *nats)
+{
+    return (struct seen_place){nats->base.options->name, text_of(nats->base.options->stream),
+                               SEEN_WHOLE};
+}
+
+static void lose(const struct nats *nats, enum seen_kind kind, const char *text)
+{
+    const struct seen_place place = nats_place(nats);
+
+    (void)seen_lost(nats->base.seen, &place, kind, text);
 }
 
 static const char *text_in(const json_t *object, const char *name)
@@ -274,6 +289,8 @@ static int check_added(struct nats *nats, const char *destination, const json_t 
     const json_t *refusal = json_object_get(reply, "error");
     json_int_t code = json_integer_value(json_object_get(refusal, "err_code"));
 
+    if (refusal == NULL)
+        lose(nats, SEEN_MADE_ANEW, "the stream did not exist any more, and this relay has made it");
     if (refusal == NULL || code == JSStreamNameExistErr)
         return 0;
     if (code == JSStreamSubjectOverlapErr && check_overlap(nats, destination, error) < 0)
@@ -411,8 +428,33 @@ static void warn_of_loss(struct nats *nats)
                    nats->base.options->name, nats->base.options->stream);
 }
 
+static void note_missing(struct nats *nats)
+{
+    int64_t now_ms = clock_now_ms();
+
+    if (nats->missing_since_ms == 0)
+        nats->missing_since_ms = now_ms;
+    else if (now_ms - nats->missing_since_ms >= MISSING_MS)
+        lose(nats, SEEN_MISSING, "the stream does not exist any more");
+}
+
+/* A purge leaves the last number where it is. `floor` was read before the server was asked. */
+static void compare_with_seen(const struct nats *nats, const json_t *info, int64_t floor)
+{
+    const struct seen_place place = nats_place(nats);
+    const char *created = text_in(info, "created");
+    const json_t *last = json_object_get(json_object_get(info, "state"), "last_seq");
+
+    if (created[0] != '\0')
+        (void)seen_identify(nats->base.seen, &place, created);
+    if (json_is_integer(last))
+        (void)seen_end(nats->base.seen, &place, floor, json_integer_value(last));
+}
+
 int nats_check_stream(struct nats *nats, struct error *error)
 {
+    const struct seen_place place = nats_place(nats);
+    int64_t floor = seen_floor(nats->base.seen, &place);
     json_t *info;
     int status;
 
@@ -421,8 +463,12 @@ int nats_check_stream(struct nats *nats, struct error *error)
     if (info == NULL && nats->base.options->create &&
         (add(nats, NULL, error) < 0 || request_info(nats, &info, error) < 0))
         return -1;
-    if (info == NULL)
+    if (info == NULL) {
+        note_missing(nats);
         return fail_missing(nats, NULL, error);
+    }
+    nats->missing_since_ms = 0;
+    compare_with_seen(nats, info, floor);
     status = check_config(nats, info, error);
     if (status == 0)
         status = keep_subjects(nats, info, error);
@@ -445,12 +491,9 @@ int nats_check_stream(struct nats *nats, struct error *error)
 
 bool nats_subjects_need_refresh(const struct nats *nats)
 {
-    bool may_take_batches =
-        nats->base.key_order != NULL && !nats->takes_batches && nats->base.options->atomic_batches;
+    int64_t valid_ms = nats->subjects_are_stale ? SUBJECTS_VALID_MS : STREAM_VALID_MS;
 
-    return (nats->subjects_are_stale &&
-            clock_left_ms(nats->subjects_read_at_ms + SUBJECTS_VALID_MS) == 0) ||
-           (may_take_batches && clock_left_ms(nats->subjects_read_at_ms + BATCHES_VALID_MS) == 0);
+    return clock_left_ms(nats->subjects_read_at_ms + valid_ms) == 0;
 }
 
 static int check_subject(struct nats *nats, const json_t *info, const char *destination,

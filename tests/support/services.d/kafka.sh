@@ -78,9 +78,18 @@ kafka_create() {
     done
     kafka_settings "$port" "$controller_port" "$proxied_port" "$proxy_port" "$more" "$protocols" \
         >"$dir/server.properties"
-    # The cluster's id: any sixteen bytes in base64.
-    "${KAFKA_JAVA[@]}" kafka.tools.StorageTool format -t b3V0Ym94LXJlbGF5LXRzdA \
-        "${KAFKA_FORMAT[@]}" -c "$dir/server.properties"
+    kafka_format
+}
+
+# The cluster's id: any sixteen bytes in base64.
+kafka_format() {
+    "${KAFKA_JAVA[@]}" kafka.tools.StorageTool format \
+        -t "${TEST_KAFKA_CLUSTER:-b3V0Ym94LXJlbGF5LXRzdA}" \
+        "${KAFKA_FORMAT[@]}" -c "$TEST_DIR/kafka/server.properties"
+}
+
+kafka_wipe() {
+    rm -rf "$TEST_DIR/kafka/data" && kafka_format
 }
 
 kafka_launch() {

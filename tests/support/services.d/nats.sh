@@ -16,6 +16,8 @@ jetstream {
 END
 }
 
+nats_wipe() { rm -rf "$TEST_DIR/nats/store"; }
+
 nats_launch() {
     setsid nats-server -c "$TEST_DIR/nats/nats.conf" </dev/null >>"$TEST_DIR/nats/log" 2>&1 &
     echo $! >"$TEST_DIR/nats/pid"

@@ -86,9 +86,14 @@ TEST(weaker_acknowledgements_are_refused_under_each_name)
     assert_accepted("request.required.acks", "-1");
 }
 
-TEST(weaker_idempotence_is_refused)
+TEST(what_lets_a_broker_take_a_new_message_for_a_repeat_is_refused)
 {
-    assert_refused_property("enable.idempotence", "false", "contradicts");
+    assert_refused_property("enable.idempotence", "true", "contradicts");
+    assert_accepted("enable.idempotence", "false");
+}
+
+TEST(what_ends_tries_or_lets_them_overtake_each_other_is_refused)
+{
     assert_refused_property("max.in.flight", "6", "at most 5");
     assert_refused_property("max.in.flight.requests.per.connection", "1000", "at most 5");
     assert_refused_property("retries", "0", "at least 1");
