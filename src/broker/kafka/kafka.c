@@ -28,7 +28,7 @@
  *   trouble.c  causes of connection errors
  *   offline.c  partitions that acknowledge nothing
  *   silence.c  brokers that hang      read.c     what topics hold
- *   positions.c what a cluster has lost
+ *   positions.c, floors.c  what a cluster has lost
  */
 
 #include "broker/kafka/kafka.h"

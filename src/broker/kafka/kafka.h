@@ -263,6 +263,17 @@ void kafka_silence_end(struct kafka *kafka, bool answered);
  * True: one has had another leader for a while, or none, so its messages are not acknowledged. */
 bool kafka_gives_up(struct kafka *kafka);
 
+/* floors.c */
+struct seen_place kafka_place(const struct kafka *kafka, const struct kafka_topic *topic,
+                              int32_t partition);
+/* Compares what the metadata says of the topic with what is remembered. */
+void kafka_floors_note(struct kafka *kafka, struct kafka_topic *topic,
+                       const struct rd_kafka_metadata_topic *answer);
+/* Reads the floors of its partitions again, unless messages are in flight. */
+void kafka_floors_read(const struct kafka *kafka, struct kafka_topic *topic);
+/* The relay has made the topic. */
+void kafka_floors_made(struct kafka *kafka, const char *name);
+
 /* positions.c */
 /* Whether the acknowledgement may be believed: its offset lies above those that were acknowledged
  * before. */
@@ -270,13 +281,6 @@ bool kafka_position_is_new(struct kafka *kafka, struct message *message,
                            const rd_kafka_message_t *report);
 /* Nothing is in flight: what was acknowledged becomes the floor, and is remembered. */
 void kafka_positions_keep(struct kafka *kafka);
-/* Compares what the metadata says of the topic with what is remembered. */
-void kafka_positions_note(struct kafka *kafka, struct kafka_topic *topic,
-                          const struct rd_kafka_metadata_topic *answer);
-/* Reads the floors of its partitions again, unless messages are in flight. */
-void kafka_positions_read(const struct kafka *kafka, struct kafka_topic *topic);
-/* The relay has made the topic. */
-void kafka_positions_made(struct kafka *kafka, const char *name);
 /* Compares the cluster and the ends of its partitions with what is remembered, if that is due for
  * the process. Takes KAFKA_ASK_MS and a second at most. */
 void kafka_positions_check(struct kafka *kafka, bool is_new_connection);

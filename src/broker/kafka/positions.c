@@ -22,15 +22,6 @@
 #define CHECK_MS 30000
 #define CHECK_AGAIN_MS 1000 /* each lane reconnects */
 #define ENDS_MS 1000
-/* A broker that has just started may not know its topics yet. */
-#define MISSING_MS 5000
-
-static struct seen_place place_of(const struct kafka *kafka, const struct kafka_topic *topic,
-                                  int32_t partition)
-{
-    return (struct seen_place){
-        kafka->base.options->name, {topic->name, topic->name_len}, partition};
-}
 
 /* ---- acknowledgements ---- */
 
@@ -52,7 +43,7 @@ bool kafka_position_is_new(struct kafka *kafka, struct message *message,
         return true;
     }
     kafka_positions_keep(kafka);
-    place = place_of(kafka, topic, report->partition);
+    place = kafka_place(kafka, topic, report->partition);
     (void)seen_acknowledged(kafka->base.seen, &place, partition->floor, report->offset);
     return false;
 }
@@ -67,55 +58,11 @@ void kafka_positions_keep(struct kafka *kafka)
 
         if (partition == NULL)
             continue;
-        place = place_of(kafka, topic, kafka->raised[i]->partition);
+        place = kafka_place(kafka, topic, kafka->raised[i]->partition);
         (void)seen_acknowledged(kafka->base.seen, &place, SEEN_NOTHING, partition->acked);
         partition->floor = partition->acked;
     }
     kafka->raised_count = 0;
-}
-
-/* ---- what the metadata says ---- */
-
-/* Other lanes may have raised what is remembered while messages are in flight. */
-void kafka_positions_read(const struct kafka *kafka, struct kafka_topic *topic)
-{
-    if (kafka->base.seen == NULL || kafka->enqueued > kafka->acked + kafka->failed)
-        return;
-    for (int i = 0; topic->partitions != NULL && i < topic->partition_count; i++) {
-        struct seen_place place = place_of(kafka, topic, i);
-
-        topic->partitions[i].floor = seen_floor(kafka->base.seen, &place);
-        topic->partitions[i].acked = topic->partitions[i].floor;
-    }
-}
-
-void kafka_positions_note(struct kafka *kafka, struct kafka_topic *topic,
-                          const struct rd_kafka_metadata_topic *answer)
-{
-    struct seen_place place = place_of(kafka, topic, SEEN_WHOLE);
-    int32_t partitions = seen_partitions(kafka->base.seen, place.sink, place.destination);
-    int64_t now_ms = clock_now_ms();
-
-    if (!kafka_is_unknown(answer->err) || partitions == 0)
-        topic->unknown_since_ms = 0;
-    else if (topic->unknown_since_ms == 0)
-        topic->unknown_since_ms = now_ms;
-    else if (now_ms - topic->unknown_since_ms >= MISSING_MS)
-        (void)seen_lost(kafka->base.seen, &place, SEEN_MISSING,
-                        "the topic does not exist any more");
-    kafka->looks_soon = kafka->looks_soon || topic->unknown_since_ms != 0;
-    if (answer->err == RD_KAFKA_RESP_ERR_NO_ERROR && answer->partition_cnt > 0 &&
-        answer->partition_cnt < partitions)
-        (void)seen_lost(kafka->base.seen, &place, SEEN_FEWER_PARTITIONS,
-                        "the topic was made anew: it has fewer partitions");
-}
-
-void kafka_positions_made(struct kafka *kafka, const char *name)
-{
-    const struct seen_place place = {kafka->base.options->name, text_of(name), SEEN_WHOLE};
-
-    (void)seen_lost(kafka->base.seen, &place, SEEN_MADE_ANEW,
-                    "the topic did not exist any more, and this relay has made it anew");
 }
 
 /* ---- the check ---- */
@@ -144,9 +91,9 @@ static bool compare_end(struct kafka *kafka, const rd_kafka_topic_partition_t *e
 
     if (partition == NULL || end->err != RD_KAFKA_RESP_ERR_NO_ERROR || end->offset < 0)
         return false;
-    place = place_of(kafka, topic, end->partition);
+    place = kafka_place(kafka, topic, end->partition);
     if (!seen_end(kafka->base.seen, &place, partition->floor, end->offset - 1))
-        kafka_positions_read(kafka, topic);
+        kafka_floors_read(kafka, topic);
     return true;
 }
 

@@ -143,7 +143,7 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
         return;
     topic->ask_again_at_ms = clock_now_ms() + ASK_AGAIN_MS;
     topic->refusal = answer->err;
-    kafka_positions_note(kafka, topic, answer);
+    kafka_floors_note(kafka, topic, answer);
     /* A leader election is no reason to park messages for a topic that existed before. */
     if (topic->partition_count > 0 && (kafka_class_of(answer->err) == KAFKA_BROKER_DOWN ||
                                        kafka_class_of(answer->err) == KAFKA_PARTITION_DOWN)) {
@@ -156,7 +156,7 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
         return;
     compare_count(kafka, topic, answer->partition_cnt);
     kafka_partitions_note(kafka, topic, answer);
-    kafka_positions_read(kafka, topic);
+    kafka_floors_read(kafka, topic);
     if (kafka->offline_count > 0)
         return;
     topic->ask_again_at_ms = INT64_MAX;
@@ -203,7 +203,7 @@ static int judge_creation(struct kafka *kafka, rd_kafka_event_t *event, const ch
     topics = rd_kafka_CreateTopics_result_topics(result, &count);
     code = count == 1 ? rd_kafka_topic_result_error(topics[0]) : RD_KAFKA_RESP_ERR__FAIL;
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-        kafka_positions_made(kafka, name);
+        kafka_floors_made(kafka, name);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
         return 0;
     (void)snprintf(text, sizeof text, "cannot create topic \"%s\": %s", name,
