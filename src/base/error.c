@@ -24,6 +24,7 @@ int error_set(struct error *error, enum error_kind kind, enum error_origin origi
     error->kind = kind;
     error->origin = origin;
     error->hint[0] = '\0';
+    error->needs_restart = false;
     error->is_schema = false;
     error->position = 0;
     error->sqlstate[0] = '\0';

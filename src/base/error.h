@@ -19,9 +19,10 @@ enum error_origin { ERROR_SELF, ERROR_CONFIG, ERROR_DATABASE, ERROR_BROKER };
 struct error {
     enum error_kind kind;
     enum error_origin origin;
-    char text[768];   /* one line, never empty once set */
-    char hint[1024];  /* how to fix it, such as an SQL statement or a command; "" when there is
-                         nothing to say */
+    char text[768];     /* one line, never empty once set */
+    char hint[1024];    /* how to fix it, such as an SQL statement or a command; "" when there is
+                           nothing to say */
+    bool needs_restart; /* of this process: waiting does not help, a new one could go on */
     bool is_schema;   /* the tables are not as the configuration says, until a person changes one */
     int position;     /* of a mistake in the SQL, in characters from 1; 0: none */
     char sqlstate[6]; /* PostgreSQL's error code; "" when there is none */

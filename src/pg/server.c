@@ -13,20 +13,27 @@
 
 static struct log_limit refusals = {.lines = "refusals of a database server"};
 
+/* A cluster that took the place of another (pg_upgrade, blue/green) stays, so only a restart helps.
+ * A primary that was replaced must not become this relay's by a restart that nobody has asked for:
+ * its successor is waited for. */
 static int refuse(const struct server *server, const char *system, int64_t timeline,
                   struct error *error)
 {
-    if (strcmp(server->system, system) != 0)
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "database: this is not the cluster of the previous connection (system"
-                        " identifier %s instead of %s)",
-                        system, server->system);
-    else
+    if (strcmp(server->system, system) == 0) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "database: the server is on timeline %" PRId64 ", the previous connection"
                         " was on %" PRId64 ": a primary that was replaced is up again",
                         timeline, server->timeline);
-    return error_hint(error, "if this is intended, restart the relay");
+        return error_hint(error, "stop this server, or have the url name the one that replaced it;"
+                                 " if it is the right one after all, restart the relay");
+    }
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "database: this is not the cluster of the previous connection (system"
+                    " identifier %s instead of %s)",
+                    system, server->system);
+    error->needs_restart = true;
+    return error_hint(error, "after pg_upgrade or a blue/green switch restart the relay; else"
+                             " correct url in [database]");
 }
 
 int server_refuse_read_only(struct error *error)

@@ -295,7 +295,7 @@ static void log_stuck(struct changes *changes, const struct relay_report *report
 
     if (report_is_healthy(report, why, sizeof why)) {
         if (changes->stuck)
-            log_info("no thread is stuck any more, after %" PRId64 " s",
+            log_info("no restart is needed any more, after %" PRId64 " s",
                      (report->up_for_ms - changes->stuck_ms) / 1000);
         changes->stuck = false;
         changes->stuck_logged_ms = 0;
@@ -306,7 +306,8 @@ static void log_stuck(struct changes *changes, const struct relay_report *report
     changes->stuck = true;
     if (log_limit_is_due(&changes->stuck_logged_ms, report->up_for_ms))
         log_event(LOG_ERROR, LOG_FIELDS(.error = why, .hint = "restart the relay"),
-                  "a thread is stuck");
+                  report_needs_restart(report) ? "the database is another cluster"
+                                               : "a thread is stuck");
 }
 
 static bool a_sink_has_been_up(const struct changes *changes, const struct relay_report *report)

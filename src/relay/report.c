@@ -384,6 +384,7 @@ const char *lane_state_name(enum lane_state state)
 #define CALL_STUCK_MS                                                                              \
     90000 /* some statements of 12 s each, or a broker timeout plus closing the client */
 #define IDLE_STUCK_MS 90000 /* the longest wait of a lane is 30 s */
+#define OTHER_CLUSTER_MS 10000
 
 /* A lane that has been in this state for longer is stuck; 0: it never is. */
 static int64_t state_ms_max(enum lane_state state, const struct relay_report *report)
@@ -407,9 +408,23 @@ static int64_t state_ms_max(enum lane_state state, const struct relay_report *re
     return CALL_STUCK_MS;
 }
 
+/* A moment's redirection of a name is no reason to start anew. */
+bool report_needs_restart(const struct relay_report *report)
+{
+    const struct peer_report *database = &report->peers[REPORT_DATABASE];
+
+    return database->state == PEER_AWAY && database->lanes_away == report->lane_count &&
+           database->error.needs_restart && database->state_for_ms > OTHER_CLUSTER_MS;
+}
+
 bool report_is_healthy(const struct relay_report *report, char *why, size_t size)
 {
     why[0] = '\0';
+    if (report_needs_restart(report)) {
+        (void)snprintf(why, size, "only a restart helps: %s",
+                       report->peers[REPORT_DATABASE].error.text);
+        return false;
+    }
     if (report->loop_for_ms > LOOP_STUCK_MS || report->watcher_loop_for_ms > CALL_STUCK_MS) {
         bool main_thread = report->loop_for_ms > LOOP_STUCK_MS;
 

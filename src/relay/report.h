@@ -220,9 +220,12 @@ struct report_totals {
 /* Of a sink, of REPORT_NO_SINK, or of REPORT_ALL. */
 struct report_totals report_totals(const struct relay_report *report, int sink);
 
+/* Whether the database has been one, for a while, that only a new process would take. */
+bool report_needs_restart(const struct relay_report *report);
 /*
- * Whether every thread makes progress. False when a thread has been in one state for longer than
- * the configuration and the program's own deadlines allow; `why` says which one and for how long.
+ * Whether a restart would help nothing: every thread makes progress, and the database is not one
+ * that only a new process would take. A thread does not when it has been in one state for longer
+ * than the configuration and the program's own deadlines allow. `why` says what is wrong.
  */
 bool report_is_healthy(const struct relay_report *report, char *why, size_t size);
 

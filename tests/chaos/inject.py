@@ -515,6 +515,20 @@ class Injector:
             member.relay.wait_log(rf"\[relay\] batch = {size}, was {before}", RELOAD_S, since)
         return None
 
+    def change_routes(self, _):
+        """One relay after the other loses its routes to the bank, and then gets them back."""
+        members = self.fleet.wanted()
+        texts = [member.relay.config.read_text() for member in members]
+        try:
+            for member, text in zip(members, texts):
+                member.relay.config.write_text(text.replace('"kafka.>"', '"gone.>"').replace("(nats", "(gone"))
+                self.fleet.restart(member, STOP_S)
+        finally:
+            for member, text in zip(members, texts):
+                member.relay.config.write_text(text)
+                self.fleet.restart(member, STOP_S)
+        return None
+
     # ---- brokers ----
 
     def _without_broker(self, fault, end, begin):
@@ -565,6 +579,7 @@ METHODS = {
     "sink paused": Injector.pause,
     "rows replayed": Injector.replay,
     "batch size reloaded": Injector.reload_batch,
+    "routes changed": Injector.change_routes,
     **{name: Injector.wire_postgres for name, kind in schedule.KINDS.items()
        if kind.group == "postgres" and name.startswith("PostgreSQL ")
        and name not in ("PostgreSQL restarted", "PostgreSQL killed")},

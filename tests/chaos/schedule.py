@@ -92,6 +92,7 @@ KINDS = {
     "sink paused": Kind("operator", 1, 4, 1.5, "all", never, *BACK),
     "rows replayed": Kind("operator", 0, 0, 1, "all", never, *BACK),
     "batch size reloaded": Kind("operator", 0, 0, 1, "one", never, *GONE),
+    "routes changed": Kind("operator", 0, 0, 12, "all", never, *BACK),
     "relays doubled": Kind("fleet", 0, 0, 0.5, "some", never, *GONE),
     "relays halved": Kind("fleet", 0, 0, 0.5, "some", once, *GONE),
 }

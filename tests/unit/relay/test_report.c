@@ -182,3 +182,24 @@ TEST(a_main_thread_that_does_not_turn_is_unhealthy)
     assert_false(report_is_healthy(&snapshot, why, sizeof why));
     assert_non_null(strstr(why, "main thread"));
 }
+
+/* What a restart would accept without a question, an old primary, does not call for one. */
+TEST(only_another_cluster_that_stays_calls_for_a_restart)
+{
+    struct error error;
+    char why[256];
+
+    for (int restarts = 0; restarts < 2; restarts++) {
+        (void)error_set(&error, ERROR_PERMANENT, ERROR_DATABASE, "another one");
+        error.needs_restart = restarts == 1;
+        for (int i = 0; i < 2; i++)
+            lane_report_away(&lanes[i], REPORT_DATABASE, &error);
+        report_read(&report, &snapshot);
+        assert_false(report_needs_restart(&snapshot));
+        snapshot.peers[REPORT_DATABASE].state_for_ms = 11000;
+        assert_int_equal(report_needs_restart(&snapshot), restarts == 1);
+        assert_int_equal(report_is_healthy(&snapshot, why, sizeof why), restarts == 0);
+        snapshot.peers[REPORT_DATABASE].lanes_away = 1;
+        assert_false(report_needs_restart(&snapshot));
+    }
+}
