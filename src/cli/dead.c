@@ -211,20 +211,11 @@ static const struct verb verbs[] = {{"list", PARKED_LIST, check_list, NULL},
                                     {"drop", PARKED_DROP, check_change, "would drop"},
                                     {NULL, PARKED_LIST, NULL, NULL}};
 
-static void tell_left_out(void *closure, int64_t count)
-{
-    (void)closure;
-    (void)fprintf(stderr,
-                  "left out: %" PRId64 " dead, until the earlier rows of their keys have left the"
-                  " outbox\n",
-                  count);
-}
-
 static int64_t ask(const struct parked_request *request, const struct outbox_options *options,
                    struct error *error)
 {
     int printed = 0;
-    struct parked_rows rows = {.on_left_out = tell_left_out, .closure = &printed};
+    struct parked_rows rows = {.closure = &printed};
     bool writes =
         (request->verb == PARKED_RETRY || request->verb == PARKED_DROP) && !request->dry_run;
     struct admin *admin = writes ? admin_open_to_write(options, error) : admin_open(options, error);

@@ -10,6 +10,7 @@
 
 #define LEVEL_FACTOR 8
 #define RELEASE_BATCHES 4
+#define PASSED_ROWS 10000 /* of each of up to 8 slices */
 
 /* When a statement is used; all must be so. */
 enum {
@@ -143,6 +144,7 @@ static int put_number(FILE *out, const struct sql_call *call)
         {"key_bytes_max", CLAIM_KEY_BYTES_MAX},
         {"meta_bytes_max", CLAIM_META_BYTES_MAX},
         {"notes_max", REFUSED_MAX},
+        {"passed_rows", PASSED_ROWS},
         {"statement_ms", SESSION_STATEMENT_MS},
     };
     size_t at = 0;
@@ -192,6 +194,17 @@ static const char *choose_is_of_claim(const void *about)
     return ((const struct lane_words *)about)->statement->kind == CLAIM_PARKED
                ? "{is_tried} AND {is_head}"
                : "{is_note} AND (state = 'unsettled' OR {is_head})";
+}
+
+/* Where rows have no order, none is held back by another one of its key. */
+static const char *choose_earlier(const void *about)
+{
+    return sql_keeps_order(table_of(about), options_of(about)) ? statement_earlier : "";
+}
+
+static const char *choose_is_held(const void *about)
+{
+    return sql_keeps_order(table_of(about), options_of(about)) ? statement_is_held : "false";
 }
 
 /* Where rows have no order, none waits for another one of its key. */
@@ -408,6 +421,9 @@ static const struct sql_word words[] = {
     {"result", .choose = choose_result},
     {"lock_mode", .choose = choose_lock_mode},
     {"blocked", .choose = choose_blocked},
+    {"earlier", .choose = choose_earlier},
+    {"is_held", .choose = choose_is_held},
+    {"passed_rows", .put = put_number},
     {"waits", .choose = choose_waits},
     {"left_key", .choose = choose_left_key},
     {"is_of_claim", .choose = choose_is_of_claim},
@@ -438,6 +454,7 @@ static const struct sql_word words[] = {
     {"count_settled", .text = statement_count_settled},
     {"free_next", .text = statement_free_next},
     {"release", .text = statement_release},
+    {"adopt_behind", .text = statement_adopt_behind},
     {"given", .text = statement_given},
     {"raw_values", .text = statement_raw_values},
     {"drop_copies", .text = statement_drop_copies},

@@ -50,7 +50,7 @@ enum lane_result lane_step(struct lane *lane)
 
     if (route(lane) < 0)
         return fail_step(lane);
-    pauses_hold(&lane->pauses, batch, lane->sinks.away);
+    pauses_hold(&lane->pauses, batch, lane->sinks.away | lane->sinks.passed_over);
     if (outbox_try_settling(lane->outbox, batch, &lane->error) < 0)
         return fail_step(lane);
     published = publish(lane);
@@ -292,12 +292,13 @@ static struct claim_request outbox_request(const struct lane *lane)
 /* `ahead`: the next claim is sent with the settlement. */
 static int settle(struct lane *lane, bool ahead)
 {
-    struct claim_request next = outbox_request(lane);
+    const struct claim_request next = outbox_request(lane);
     int64_t began_us = clock_now_us();
 
     lane_report_enter(&lane->report, LANE_IS_SETTLING);
     lane->settle_failed =
         outbox_settle(lane->outbox, &lane->batch, ahead ? &next : NULL, &lane->error) < 0;
+    sinks_note_claim(&lane->sinks);
     if (lane->settle_failed)
         return -1;
     lane_report_time(&lane->report, REPORT_SETTLE, clock_now_us() - began_us);
@@ -326,8 +327,10 @@ static int claim(struct lane *lane)
     int64_t began_us = clock_now_us();
 
     lane_report_enter(&lane->report, LANE_IS_CLAIMING);
-    if (!is_sent)
+    if (!is_sent) {
+        sinks_note_claim(&lane->sinks);
         lane_report_claim(&lane->report, true);
+    }
     lane->claim_failed = outbox_claim(lane->outbox, &lane->batch, &claim, &lane->error) < 0;
     if (lane->claim_failed)
         return -1;

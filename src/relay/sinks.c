@@ -20,9 +20,14 @@ static uint64_t all_sinks(const struct lane_sinks *sinks)
     return bit(sinks->options->sink_count) - 1;
 }
 
+void sinks_note_claim(struct lane_sinks *sinks)
+{
+    sinks->passed_over = sinks->away;
+}
+
 bool sinks_can_use(const struct lane_sinks *sinks, int sink)
 {
-    return (sinks->away & bit(sink)) == 0;
+    return ((sinks->away | sinks->passed_over) & bit(sink)) == 0;
 }
 
 static bool others_work(const struct lane_sinks *sinks, int sink)
@@ -61,7 +66,7 @@ static void ready(struct lane_sinks *sinks, int sink, struct error *error)
 {
     struct error problem;
 
-    if (!sinks_can_use(sinks, sink) && others_work(sinks, sink) &&
+    if ((sinks->away & bit(sink)) != 0 && others_work(sinks, sink) &&
         clock_left_ms(sinks->states[sink].probe_at_ms) > 0)
         return;
     sinks->brokers[sink]->connect_timeout_ms = connect_timeout_ms(sinks, sink);

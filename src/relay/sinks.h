@@ -26,8 +26,10 @@ struct lane_sinks {
     struct lane_report *report; /* the lane's report */
     struct broker *brokers[SINKS_MAX];
     struct sink_state states[SINKS_MAX];
-    uint64_t away;   /* a bit for each sink that is away or paused */
-    uint64_t paused; /* a bit for each sink that an operator has paused */
+    uint64_t away;        /* a bit for each sink that is away or paused */
+    uint64_t paused;      /* a bit for each sink that an operator has paused */
+    uint64_t passed_over; /* those that were away when the current claim was sent, which may have
+                             passed over earlier rows of them */
     uint32_t random;
 };
 
@@ -40,7 +42,11 @@ int sinks_ready(struct lane_sinks *sinks, struct error *error);
 void sinks_pause(struct lane_sinks *sinks, uint64_t paused);
 bool sinks_are_all_paused(const struct lane_sinks *sinks);
 
-/* False while the sink is away or paused. */
+/* Notes which sinks are away at the moment at which a claim is sent. */
+void sinks_note_claim(struct lane_sinks *sinks);
+
+/* Whether rows of the current claim may be sent to the sink: it is not away or paused, and was not
+ * when the claim was sent. */
 bool sinks_can_use(const struct lane_sinks *sinks, int sink);
 
 /* Marks the sink as away after a failure of its own, or as working after an acknowledgement. */

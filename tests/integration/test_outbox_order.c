@@ -871,8 +871,9 @@ static void assert_plans(struct lane_fixture *fixture)
     assert_null(strstr(plan, "Sort"));
     assert_plan(fixture, "first_row", "(0, 1000)", outbox);
     assert_plan(fixture, "read_row", "(0, 1000, '(0,1)')", "Tid Scan");
-    assert_plan(fixture, "claim_parked_0", "(0, 1000)", parked);
-    assert_plan(fixture, "first_parked_row", "(0, 1000)", parked);
+    assert_plan(fixture, "claim_parked_0", "(0, 1000, '{}')", parked);
+    assert_plan(fixture, "claim_parked_0", "(0, 1000, '{}')", outbox);
+    assert_plan(fixture, "first_parked_row", "(0, 1000, '{}')", parked);
     assert_plan(fixture, "read_parked_row", "(0, 1000, '(0,1)')", "Tid Scan");
     assert_plan(fixture, "lock_slices", "('{1,2}', '{5,6}', '{7,8}', '{0,1}', '{900}', 3, 2, 0, 4)",
                 "using outbox_slice_idx");
@@ -880,7 +881,7 @@ static void assert_plans(struct lane_fixture *fixture)
                    "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', '{7,8}', '{900}', 0)");
     assert_planned_well(plan, "using outbox_slice_idx");
     assert_null(strstr(plan, "Sort"));
-    assert_plan(fixture, "lock_parked_slices", "(2, 0)", parked);
+    assert_plan(fixture, "lock_parked_slices", "(2, 0, '{}', '{5}', '{7}', '{900}', 0, 4)", parked);
 }
 
 static void say_the_tables_are_large(struct lane_fixture *fixture)

@@ -41,7 +41,6 @@ struct walk {
     char low[32];
     char high[32];
     int64_t total;
-    int64_t left_out;
 };
 
 static struct text take_value(const PGresult *result, int row, int column, char **bytes)
@@ -72,35 +71,27 @@ static void hand_over(const struct parked_rows *rows, const PGresult *result, in
         free(bytes[i]);
 }
 
-static int fail_missing(const struct admin *admin, const struct parked_request *request,
-                        const char *words, struct error *error)
+static int fail_missing(const struct parked_request *request, const char *words,
+                        struct error *error)
 {
-    bool leaves_out =
-        request->verb == PARKED_RETRY && sql_keeps_order(&admin->table, admin->options);
     char safe[512];
 
-    (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row%s has id %s%s",
-                    leaves_out ? " that can be tried now" : "",
+    (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row has id %s%s",
                     text_escape(safe, sizeof safe, words, strlen(words)),
                     request->verb == PARKED_SHOW ? "" : ": nothing was done");
     if (request->verb == PARKED_DROP)
         (void)error_hint(error, "a row that PostgreSQL refuses stays until it can be settled");
-    if (leaves_out)
-        (void)error_hint(error, "a dead row waits until the earlier rows of its key have left the"
-                                " outbox");
     return -1;
 }
 
 /* Passes the rows of one result to the callback. Returns their number, or -1. */
-static int take_rows(struct walk *walk, const struct admin *admin, const PGresult *result,
-                     struct error *error)
+static int take_rows(struct walk *walk, const PGresult *result, struct error *error)
 {
     int count = PQgetisnull(result, 0, 1) ? 0 : PQntuples(result);
     int limit = walk->request->limit;
 
-    if (!PQgetisnull(result, 0, 0) && walk->request->id_count > 0)
-        return fail_missing(admin, walk->request, PQgetvalue(result, 0, 0), error);
-    walk->left_out = PQgetisnull(result, 0, 0) ? 0 : strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    if (!PQgetisnull(result, 0, 0))
+        return fail_missing(walk->request, PQgetvalue(result, 0, 0), error);
     if (limit > 0 && walk->total + count > limit)
         count = (int)(limit - walk->total);
     for (int row = 0; row < count && walk->rows->on_row != NULL; row++)
@@ -123,7 +114,7 @@ static int step(struct walk *walk, struct admin *admin, struct error *error)
     bool ids = request->id_count > 0;
     PGresult *result =
         session_query(&admin->session, walk->sql, ids ? 1 : PARAMS, ids ? by_id : by_filter, error);
-    int count = result != NULL ? take_rows(walk, admin, result, error) : -1;
+    int count = result != NULL ? take_rows(walk, result, error) : -1;
 
     PQclear(result);
     return count;
@@ -252,8 +243,6 @@ int64_t admin_parked(struct admin *admin, const struct parked_request *request,
     status = open_walk(&walk, admin, error) < 0 ? -1 : 1;
     while (status > 0)
         status = walk_page(&walk, admin, error);
-    if (status == 0 && walk.left_out > 0 && rows->on_left_out != NULL)
-        rows->on_left_out(rows->closure, walk.left_out);
     free(walk.sql);
     free(walk.array);
     free(walk.regex);

@@ -19,8 +19,6 @@ struct parked_value {
  * object. The values are valid during the call. */
 struct parked_rows {
     void (*on_row)(void *closure, const struct parked_value *values, int count); /* or NULL */
-    /* How many dead rows a retry by filter leaves out; at the end, if there are any; or NULL. */
-    void (*on_left_out)(void *closure, int64_t count);
     void *closure;
 };
 

@@ -38,12 +38,6 @@ static const char *choose_chosen(const void *about)
     return statement_of(about)->by_id ? statement_chosen_by_id : statement_chosen_by_filter;
 }
 
-static const char *choose_is_chosen(const void *about)
-{
-    return statement_of(about)->by_id ? "seq = ANY (ARRAY(SELECT hit FROM hits))"
-                                      : statement_fits_filter;
-}
-
 static const char *choose_row(const void *about)
 {
     return statement_of(about)->row;
@@ -125,28 +119,6 @@ static const char *choose_replay_is_tried(const void *about)
     return sql_keeps_order(tables->table, tables->options) ? statement_replay_is_tried : "true";
 }
 
-static bool leaves_out(const void *about)
-{
-    const struct table_words *tables = ((const struct parked_words *)about)->tables;
-
-    return statement_of(about)->retries && sql_keeps_order(tables->table, tables->options);
-}
-
-static const char *choose_left_out(const void *about)
-{
-    return leaves_out(about) ? statement_left_out : "";
-}
-
-static const char *choose_left_out_count(const void *about)
-{
-    return leaves_out(about) ? "(SELECT cardinality(seqs)::text FROM left_out)" : "NULL::text";
-}
-
-static const char *choose_is_left_out(const void *about)
-{
-    return leaves_out(about) ? "seq = ANY (coalesce((SELECT seqs FROM left_out), '{}'))" : "false";
-}
-
 /* By [outbox] park the row itself is in the outbox, where its owner may have corrected it. */
 static const char *choose_retried_raw(const void *about)
 {
@@ -157,7 +129,6 @@ static const char *choose_retried_raw(const void *about)
 
 static const struct sql_word words[] = {
     {"chosen", .choose = choose_chosen},
-    {"is_chosen", .choose = choose_is_chosen},
     {"row", .choose = choose_row},
     {"is_choosable", .choose = choose_is_choosable},
     {"done", .choose = choose_done},
@@ -172,9 +143,6 @@ static const struct sql_word words[] = {
     {"payload_max", .put = put_payload_max},
     {"parked_state_in_words", .text = statement_parked_state_in_words},
     {"word_as", .put = put_word_as},
-    {"left_out", .choose = choose_left_out},
-    {"left_out_count", .choose = choose_left_out_count},
-    {"is_left_out", .choose = choose_is_left_out},
     {"retried_raw", .choose = choose_retried_raw},
     {"missing_as_text", .text = statement_missing_as_text},
     {"since", .text = statement_since},
@@ -242,7 +210,7 @@ static const char *choosable(const struct parked_request *request)
     bool by_id = request->id_count > 0;
 
     if (request->verb == PARKED_RETRY)
-        return by_id ? "NOT {is_left_out}" : "state = 'dead' AND NOT {is_left_out}";
+        return by_id ? "true" : "state = 'dead'";
     if (request->verb == PARKED_DROP)
         return by_id ? "NOT {is_note}" : "state = 'dead'";
     return "true";
@@ -258,7 +226,6 @@ struct parked_statement parked_statement(const struct parked_request *request)
         .row = row_of(request, changes),
         .choosable = choosable(request),
         .done = retries ? "would retry" : "would drop",
-        .retries = retries,
         .locks = changes,
         .descends = request->verb == PARKED_LIST,
         .page_rows = PARKED_PAGE_ROWS,

@@ -21,7 +21,6 @@ struct parked_statement {
     const char *choosable;
     const char *done; /* to each row */
     bool by_id;
-    bool retries;
     bool locks;
     bool descends;
     bool payload_is_bytea;

@@ -98,11 +98,18 @@ void slice_lock_apply_window(struct slice_lock *lock)
         bound->high = lock->walk.from;
 }
 
+/* While a sink is away, the bounds of the other rows are known once each slice has been scanned. */
+static bool has_scanned(const struct slice_lock *lock, const struct claim_request *request)
+{
+    return request->away == 0 || lock->horizon == NULL ||
+           (lock->walk.scanned_all && lock->walk.round.epoch == lock->view.stamp.epoch);
+}
+
 bool slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request *request)
 {
     struct horizon_view *view = &lock->view;
 
-    if (!claim_is_of_outbox(request))
+    if (!claim_is_of_outbox(request) && lock->owner.options->order == ORDER_NONE)
         return true;
     lock->view_source = request->away == 0 ? lock->horizon : lock->away_horizon;
     if (lock->horizon == NULL || lock->ignores_bounds || !table_has_integer_ids(lock->owner.table))
@@ -114,36 +121,48 @@ bool slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request
                                 lock->owner.server, view);
     if (request->away != 0 && lock->walk.from > HORIZON_UNKNOWN)
         slice_lock_apply_window(lock);
-    return !view->starting;
+    return !view->starting && (claim_is_of_outbox(request) || has_scanned(lock, request));
+}
+
+/* The two bounds of these slices (NULL: of all, in their order), and the long holders. */
+static int fill_bounds(const struct slice_lock *lock, struct batch *batch, const int32_t *slices,
+                       int count, struct array *lows, struct array *highs, struct array *holders,
+                       struct error *error)
+{
+    const struct horizon_view *view = &lock->view;
+
+    batch_array_begin(lows, batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
+    batch_array_begin(highs, batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
+    if (lows->bytes == NULL || highs->bytes == NULL ||
+        batch_array_of_xid8(holders, batch, view->holders, view->holder_count) < 0)
+        return error_no_memory(error);
+    for (int i = 0; i < count; i++) {
+        const struct horizon_bound *bound = &view->bounds[slices != NULL ? slices[i] : i];
+
+        array_add_int8(lows, bound->low);
+        array_add_int8(highs, bound->high);
+    }
+    return 0;
 }
 
 static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
                            struct array params[5], struct error *error)
 {
     const struct slice_choice *choice = &lock->choice;
-    const struct horizon_view *view = &lock->view;
     const atomic_bool *has_more =
         lock->view_source != NULL ? horizon_has_more(lock->view_source) : NULL;
     int count = choice->candidate_count;
 
     batch_array_begin(&params[0], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
-    batch_array_begin(&params[1], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
-    batch_array_begin(&params[2], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
     batch_array_begin(&params[3], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
-    for (int i = 0; i < 4; i++)
-        if (params[i].bytes == NULL)
-            return error_no_memory(error);
-    if (batch_array_of_xid8(&params[4], batch, view->holders, view->holder_count) < 0)
+    if (params[0].bytes == NULL || params[3].bytes == NULL)
         return error_no_memory(error);
     for (int i = 0; i < count; i++) {
-        const struct horizon_bound *bound = &view->bounds[choice->candidates[i]];
-
         array_add_int4(&params[0], choice->candidates[i]);
-        array_add_int8(&params[1], bound->low);
-        array_add_int8(&params[2], bound->high);
         array_add_int4(&params[3], has_more != NULL && has_more[choice->candidates[i]]);
     }
-    return 0;
+    return fill_bounds(lock, batch, choice->candidates, count, &params[1], &params[2], &params[4],
+                       error);
 }
 
 int slice_lock_queue(struct slice_lock *lock, const char *statement, struct batch *batch,
@@ -154,17 +173,22 @@ int slice_lock_queue(struct slice_lock *lock, const char *statement, struct batc
     uint64_t file = htobe64(lock->view.file);
     uint32_t width = htobe32((uint32_t)(of_outbox ? lock->choice.width : PARKED_WIDTH));
     uint64_t drawn = htobe64((uint64_t)lock->view.stamp.drawn);
-    struct array params[9] = {[5] = {.bytes = (char *)&file, .len = sizeof file},
-                              [6] = {.bytes = (char *)&width, .len = sizeof width},
-                              [7] = {.bytes = (char *)&away, .len = sizeof away},
-                              [8] = {.bytes = (char *)&drawn, .len = sizeof drawn}};
+    const struct array width_param = {.bytes = (char *)&width, .len = sizeof width};
+    const struct array away_param = {.bytes = (char *)&away, .len = sizeof away};
+    const struct array file_param = {.bytes = (char *)&file, .len = sizeof file};
+    const struct array drawn_param = {.bytes = (char *)&drawn, .len = sizeof drawn};
+    struct array of_parked[8] = {width_param, away_param, [6] = file_param, drawn_param};
+    struct array params[9] = {[5] = file_param, width_param, away_param, drawn_param};
 
-    if (!of_outbox) { /* the width, the sinks that are away, and what is declined */
-        declined_array(&params[8], batch_alloc(batch, declined_array_size(request->declined)),
+    if (!of_outbox) {
+        declined_array(&of_parked[2], batch_alloc(batch, declined_array_size(request->declined)),
                        request->declined);
-        if (params[8].bytes == NULL)
+        if (of_parked[2].bytes == NULL)
             return error_no_memory(error);
-        return session_queue(lock->owner.session, statement, 3, &params[6], true, error);
+        if (fill_bounds(lock, batch, NULL, lock->choice.count, &of_parked[3], &of_parked[4],
+                        &of_parked[5], error) < 0)
+            return -1;
+        return session_queue(lock->owner.session, statement, 8, of_parked, true, error);
     }
     lock->ignores_bounds = false;
     choice_list_candidates(&lock->choice, lock->view.bounds, clock_now_ms());

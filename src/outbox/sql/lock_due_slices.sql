@@ -1,17 +1,26 @@
 -- Locks up to $1 free slices that have due rows in the parked table, the longest due first: parked rows, or notes of
--- refused rows (catalog/refused.h).
+-- refused rows (catalog/refused.h); and passes them with their bounds to the claim after it, as lock_slices does.
 -- $1 int4 how many; $2 int8 a bit for each sink that is away; $3 text[] what this relay's configuration declines: rows
--- that wait for it are left to others.
+-- that wait for it are left to others; $4 int8[] the low and $5 int8[] the high bound of each slice; $6 xid8[] the long
+-- holders (docs/horizon.md); $7 int8 the file node for which the bounds are valid; $8 int8 the highest id drawn when
+-- they were taken.
 WITH wal AS MATERIALIZED (
     {keep_position}
+), bounds AS MATERIALIZED (
+    SELECT {file_is:$7::int8} AND $8::int8 <= {drawn:$8::int8} AS valid
 )
 SELECT coalesce(array_to_string(locked_slices, ','), ''),
        (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1),
        true,
        true,
-       set_config('outbox_relay.slices', coalesce(locked_slices::text, '{}'), true)
+       set_config('outbox_relay.slices', coalesce(locked_slices::text, '{}'), true),
+       set_config('outbox_relay.lows', coalesce(lows::text, '{}'), true),
+       set_config('outbox_relay.highs', coalesce(highs::text, '{}'), true),
+       set_config('outbox_relay.holders', $6::xid8[]::text, true)
 FROM (
-    SELECT array_agg(slice) AS locked_slices
+    SELECT array_agg(slice) AS locked_slices,
+           array_agg(CASE WHEN (SELECT valid FROM bounds) THEN ($4::int8[])[slice + 1] ELSE {lowest_id} END) AS lows,
+           array_agg(CASE WHEN (SELECT valid FROM bounds) THEN ($5::int8[])[slice + 1] ELSE {lowest_id} END) AS highs
     FROM (
         SELECT relay_candidate.slice
         FROM (

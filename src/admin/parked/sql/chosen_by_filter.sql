@@ -1,11 +1,13 @@
--- Part: "chosen", a page of the rows that fit a filter, among the dead rows or among all; "missing_words", how
--- many of them `dead retry` leaves out.
-{left_out}missing_words AS (
-    SELECT {left_out_count} AS words
+-- Part: "chosen", a page of the rows that fit a filter, among the dead rows or among all; "missing_words" is NULL.
+missing_words AS (
+    SELECT NULL::text AS words
 ), chosen AS MATERIALIZED (
     SELECT seq AS chosen_seq
     FROM {parked}
     WHERE sent_at IS NULL AND {is_choosable} AND seq > $1::int8 AND seq < $2::int8
-      AND {is_chosen}
+      AND ($3::text IS NULL OR type::text = $3)
+      AND ($4::text IS NULL OR topic::text = $4)
+      AND ($5::text IS NULL OR topic::text ~ $5)
+      AND ($6::timestamptz IS NULL OR parked_at >= $6::timestamptz)
     ORDER BY seq {direction} LIMIT {page_rows}{row_lock}
 )

@@ -7,10 +7,10 @@ wanted AS MATERIALIZED (
     SELECT seq AS hit, word FROM {parked} JOIN wanted ON id::text = {word_as:id} WHERE sent_at IS NULL
     UNION
     SELECT seq AS hit, word FROM {parked} JOIN wanted ON event_id::text = {word_as:event_id} WHERE sent_at IS NULL
-), {left_out}locked AS MATERIALIZED (
+), locked AS MATERIALIZED (
     SELECT seq AS locked_seq
     FROM {parked}
-    WHERE {is_chosen} AND sent_at IS NULL AND {is_choosable}{row_lock}
+    WHERE seq = ANY (ARRAY(SELECT hit FROM hits)) AND sent_at IS NULL AND {is_choosable}{row_lock}
 ), missing AS MATERIALIZED (
     SELECT word FROM wanted WHERE word NOT IN (SELECT word FROM hits JOIN locked ON hit = locked_seq)
 ), missing_words AS (

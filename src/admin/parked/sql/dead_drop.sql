@@ -7,8 +7,8 @@ WITH {chosen}, done AS MATERIALIZED (
     WHERE seq = chosen_seq
     RETURNING {row}
 ), freed AS (
-    UPDATE {parked} SET state = 'retry', due = now()
-    WHERE state = 'behind' AND seq IN (
+    UPDATE {parked} SET state = CASE state WHEN 'behind' THEN 'retry' ELSE state END, due = now()
+    WHERE state IN ('behind', 'waiting', 'paused') AND due IS NULL AND seq IN (
         SELECT next
         FROM (
             SELECT DISTINCT {key_text:key} AS left_key
