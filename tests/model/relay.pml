@@ -47,6 +47,18 @@
 #ifndef LONGS
 #define LONGS 2 /* the set of transactions that may be long */
 #endif
+#ifndef SINKS
+#define SINKS 1 /* 2: the sink of row i is Si; sink 0 is away at first, and rows of sink 1 may be given to it */
+#endif
+#ifndef S1
+#define S1 0
+#endif
+#ifndef S2
+#define S2 1
+#endif
+#ifndef S3
+#define S3 0
+#endif
 #ifndef HORIZON
 #define HORIZON 0 /* 1: the watcher ticks, and claims read from bounds */
 #endif
@@ -82,6 +94,9 @@
 #define parked_rows_leave_in_order 21
 #define parked_row_frees_the_next 22
 #define published_rows_are_on_disk 23
+#define only_earlier_rows_block 24
+#define parked_row_waits_for_the_outbox 25
+#define sink_of_a_claim_stays_away 26
 /* of the horizon */
 #define unsent_row_holds_the_bound 31
 #define bound_rises_after_the_commit 32
@@ -144,6 +159,21 @@ byte taken;         /* rows that open claims have locked */
 
 #define is_committed(s) ((s) == UNSENT || (s) == SENT || (s) == RETRY || (s) == BEHIND)
 #define is_parked(s) ((s) == RETRY || (s) == BEHIND)
+
+/* ---- the sinks ---- */
+
+#if SINKS > 1
+byte sink_of[ROWS + 1]; /* by the routes of now */
+bool away = true;       /* sink 0 */
+
+#define is_here(id) (!away || sink_of[id] != 0)
+#define same_sink(a, b) (sink_of[a] == sink_of[b])
+#define is_usable(id) (sink_of[id] != 0 || (RULE(sink_of_a_claim_stays_away) -> !passed_over : !away))
+#else
+#define is_here(id) true
+#define same_sink(a, b) true
+#define is_usable(id) true
+#endif
 
 #if CRASHES
 inline flush_wal()
@@ -393,6 +423,9 @@ inline draw_id(t)
         last_value++;
         id = last_value;
         key_of[id] = key_of_writer(t);
+#if SINKS > 1
+        sink_of[id] = (id == 1 -> S1 : (id == 2 -> S2 : S3));
+#endif
         state[id] = OPEN;
         news = true;
     }
@@ -472,11 +505,22 @@ inline append(r)
             assert(repeats_bounded);
             credit--
         :: else ->
+#if SINKS > 1
+            i = 1; /* no earlier row of the key would now go to the same sink */
+            do
+            :: i < r ->
+                order_kept = order_kept && !(key_of[i] == key_of[r] && same_sink(i, r) && !has(stored, i) &&
+                                             is_committed(state[i]));
+                i++
+            :: else -> break
+            od;
+#else
             i = r + 1;
             do
             :: i <= ROWS -> order_kept = order_kept && !(has(stored, i) && key_of[i] == key_of[r]); i++
             :: else -> break
             od;
+#endif
             i = 0;
             assert(order_kept);
             add(stored, r)
@@ -538,8 +582,20 @@ byte cut[LANES]; /* its connection, by: */
 
 mtype:verdicts = { PENDING, ACKED, REFUSED, UNCERTAIN, BLOCKED };
 
-#define waits_in_outbox(s, id) (state[id] == UNSENT && slice_of(key_of[id]) == (s) && (id) >= first_id(s))
-#define waits_parked(s, id) (state[id] == RETRY && slice_of(key_of[id]) == (s))
+#define waits_in_outbox(s, id) \
+    (state[id] == UNSENT && slice_of(key_of[id]) == (s) && (id) >= first_id(s) && is_here(id))
+#define leaves_before(j, id) ((j) < (id) && key_of[j] == key_of[id] && \
+    (is_parked(state[j]) && RULE(parked_rows_leave_in_order) || \
+     state[j] == UNSENT && is_here(j) && RULE(parked_row_waits_for_the_outbox)))
+#if ROWS == 2
+#define any_leaves_before(id) leaves_before(1, id)
+#elif ROWS == 3
+#define any_leaves_before(id) (leaves_before(1, id) || leaves_before(2, id))
+#else
+#define any_leaves_before(id) (leaves_before(1, id) || leaves_before(2, id) || leaves_before(3, id))
+#endif
+#define waits_parked(s, id) \
+    (state[id] == RETRY && slice_of(key_of[id]) == (s) && is_here(id) && !any_leaves_before(id))
 #if ROWS == 2
 #define any_row(test, s) (test(s, 1) || test(s, 2))
 #elif ROWS == 3
@@ -551,27 +607,46 @@ mtype:verdicts = { PENDING, ACKED, REFUSED, UNCERTAIN, BLOCKED };
 #define is_claimable(s) (parked -> is_parked(s) : (s) == UNSENT || \
                          (s) == OPEN && !RULE(snapshots_show_committed_rows_only))
 
-/* What a statement sees: rows of the slice, from its bound on, and which keys have parked rows. */
+/* What a statement sees: rows of the slice, from its bound on, whose sinks are here or that may follow one; which of
+ * them come after a parked row of their key. A parked row that comes after a row of the outbox is not seen. */
 inline take_snapshot()
 {
     d_step {
         seen = 0;
-        parked_keys = 0;
+        blocked = 0;
         from = 1;
+#if SINKS > 1
+        passed_over = away;
+#endif
 #if HORIZON
         read_high = !parked && reads_high(old_longs);
         from = (parked -> 1 : (read_high -> old_high : old_low));
 #endif
         for (i : 1 .. ROWS) {
             if
-            :: is_parked(state[i]) -> add(parked_keys, key_of[i])
+            :: has(parked_keys, key_of[i]) -> add(blocked, i)
             :: else
             fi;
             if
-            :: slice_of(key_of[i]) == slice && i >= from && is_claimable(state[i]) -> add(seen, i)
+            :: is_parked(state[i]) -> add(parked_keys, key_of[i])
+            :: parked && state[i] == UNSENT && is_here(i) && RULE(parked_row_waits_for_the_outbox) ->
+                add(outbox_keys, key_of[i])
+            :: else
+            fi;
+            if
+            :: slice_of(key_of[i]) == slice && i >= from && is_claimable(state[i]) &&
+               (parked -> !has(outbox_keys, key_of[i]) : is_here(i)) -> add(seen, i)
             :: else
             fi
         };
+        for (i : 1 .. ROWS) {
+            if
+            :: !parked && has(parked_keys, key_of[i]) && !RULE(only_earlier_rows_block) -> add(blocked, i)
+            :: else
+            fi
+        };
+        parked_keys = 0;
+        outbox_keys = 0;
         i = 0
     }
 }
@@ -586,7 +661,8 @@ inline take_rows()
             :: else ->
                 if
                 :: parked && !RULE(parked_rows_leave_in_order) -> row[0] = i
-                :: parked && RULE(parked_rows_leave_in_order) && row[0] == 0 && state[i] == RETRY -> row[0] = i
+                :: parked && RULE(parked_rows_leave_in_order) && row[0] == 0 && state[i] == RETRY &&
+                   !has(blocked, i) && is_here(i) -> row[0] = i
                 :: !parked && row[0] == 0 -> row[0] = i
                 :: row[0] != 0 && row[1] == 0 && (!parked || key_of[i] == key_of[row[0]]) -> row[1] = i
                 :: else
@@ -600,7 +676,7 @@ inline take_rows()
                 add(taken, row[i]);
                 verdict[i] = PENDING;
                 if
-                :: !parked && has(parked_keys, key_of[row[i]]) && RULE(parked_row_blocks_its_key) ->
+                :: !parked && has(blocked, row[i]) && RULE(parked_row_blocks_its_key) ->
                     verdict[i] = BLOCKED
                 :: else
                 fi
@@ -610,8 +686,8 @@ inline take_rows()
     }
 }
 
-#define is_due(x) (row[x] != 0 && verdict[x] == PENDING)
-#define share_key (row[1] != 0 && key_of[row[0]] == key_of[row[1]])
+#define is_due(x) (row[x] != 0 && verdict[x] == PENDING && is_usable(row[x]))
+#define share_key (row[1] != 0 && key_of[row[0]] == key_of[row[1]] && same_sink(row[0], row[1]))
 #define second_may_start (!share_key || verdict[0] == ACKED || \
     verdict[0] == PENDING && !RULE(message_waits_for_the_one_before) || \
     (verdict[0] == REFUSED || verdict[0] == UNCERTAIN) && !RULE(failed_row_holds_its_key))
@@ -782,7 +858,10 @@ inline advance() { skip }
 inline forget()
 {
     d_step {
-        slice = 0; parked = false; seen = 0; parked_keys = 0; from = 0;
+        slice = 0; parked = false; seen = 0; blocked = 0; from = 0;
+#if SINKS > 1
+        passed_over = false;
+#endif
         row[0] = 0; row[1] = 0; verdict[0] = PENDING; verdict[1] = PENDING; outcome[0] = NONE; outcome[1] = NONE;
 #if HORIZON
         add(old_epochs, l); add(old_generations, l);
@@ -812,7 +891,10 @@ inline begin_turn(s, of_parked)
 proctype lane(byte l)
 {
     bool parked;
-    byte slice, seen, parked_keys, from;
+    byte slice, seen, blocked, parked_keys, outbox_keys, from;
+#if SINKS > 1
+    bool passed_over;
+#endif
     byte row[BATCH];
     mtype:verdicts verdict[BATCH] = PENDING;
     mtype:states outcome[BATCH] = NONE;
@@ -902,6 +984,29 @@ gone: /* PostgreSQL rolls back what was not committed. What was on its way may a
         goto end_idle
     }
 }
+
+/* ---- the operator ---- */
+
+#if SINKS > 1
+/* Gives a row of sink 1 to sink 0, by other routes between two starts or by another topic. Sink 0 comes back. */
+proctype operator()
+{
+    if
+    :: atomic {
+            (taken | late | late_chunk) == 0 && owner[0] == NOBODY && owner[1] == NOBODY ->
+            if
+            :: sink_of[2] == 1 -> sink_of[2] = 0
+#if ROWS > 2
+            :: sink_of[3] == 1 -> sink_of[3] = 0
+#endif
+            :: else
+            fi
+        }
+    :: skip
+    fi;
+    away = false
+}
+#endif
 
 /* ---- faults ---- */
 
@@ -994,6 +1099,9 @@ init {
         run watcher();
 #endif
         run network();
+#if SINKS > 1
+        run operator();
+#endif
 #ifndef PROGRESS
         run audit();
 #endif
