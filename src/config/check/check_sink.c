@@ -345,6 +345,41 @@ static void check_headers(const struct loader *loader, const struct sink_options
                        type == KEY_NATS ? " but Nats-Msg-Id" : "");
 }
 
+/* Why this sink would refuse each row for its header of that name; NULL: it would not. */
+static const char *name_problem(const struct sink_options *sink, unsigned type, const char *name)
+{
+    const struct header_rules rules = sink_header_rules(sink, type == KEY_NATS);
+    const struct header header = {text_of(name), text_of("x")};
+    bool is_event = sink->cloudevents != CLOUDEVENTS_OFF;
+
+    if (is_event && strncmp(name, "ce_", 3) == 0)
+        return cloudevents_name_problem(text_of(name + 3));
+    if (is_event && type == KEY_NATS && strncmp(name, "ce-", 3) == 0)
+        return "the header of an attribute is named ce_..., for every broker";
+    return type == KEY_NATS ? rules_nats_headers(&rules, &header, 1)
+                            : rules_kafka_headers(&rules, &header, 1);
+}
+
+/* Each row has the headers of [outbox.headers], so one that a sink refuses makes every row dead. */
+static void check_row_headers(const struct loader *loader, const struct sink_options *sink,
+                              unsigned type)
+{
+    const struct outbox_options *outbox = &loader->config->relay.outbox;
+    struct toml_node *section = toml_find(toml_find(loader->root, "outbox"), "headers");
+    char shown[NAME_SHOWN_BYTES];
+
+    for (int i = 0; type != KEY_STDOUT && i < outbox->header_count; i++) {
+        const char *name = outbox->headers[i].name;
+        const char *problem = name_problem(sink, type, name);
+
+        if (problem != NULL && !outbox->headers[i].is_attribute)
+            report_problem(loader->report, toml_find_or_table(section, name),
+                           "\"%s\": sink \"%s\" would refuse every row: %s",
+                           text_escape(shown, sizeof shown, name, strlen(name)), sink->name,
+                           problem);
+    }
+}
+
 static const struct broker_ops *find_ops(const struct loader *loader,
                                          const struct sink_options *sink, struct toml_node *node)
 {
@@ -378,6 +413,7 @@ void check_sink(const struct loader *loader, int sink)
     type = sink_type_flag(options->type);
     check_foreign_keys(loader, options, SECTION_SINK, node, type);
     check_headers(loader, options, node, type);
+    check_row_headers(loader, options, type);
     if (options->cloudevents != CLOUDEVENTS_OFF && ops->events != NULL &&
         options->event_source == NULL &&
         !toml_is_refused(toml_find(loader->root, "cloudevents"), "source"))

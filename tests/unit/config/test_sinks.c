@@ -85,6 +85,35 @@ TEST(each_type_needs_and_takes_its_own_keys)
     assert_accepted(MINIMAL "allow = [\"a.>\"]\n");
 }
 
+TEST(headers_of_every_row_have_names_that_each_sink_takes)
+{
+#define ROW_HEADER(name) "\n[outbox.headers]\n\"" name "\" = \"('v')\""
+#define WOULD "sink \"n\" would refuse every row: "
+    static const struct refusal refusals[] = {
+        {NATS ROW_HEADER("Nats-TTL"),
+         "relay.toml:9:1: \"Nats-TTL\": " WOULD
+         "reserved header: NATS servers obey headers with \"Nats-\" in "
+         "their names"},
+        {NATS ROW_HEADER("id"), "relay.toml:9:1: \"id\": " WOULD
+                                "reserved header: the relay sets one of this name itself"},
+        {NATS ROW_HEADER("a b"),
+         "relay.toml:9:1: \"a b\": " WOULD "invalid header name: only letters, digits and "
+         "!#$%&'*+-.^_`|~ are allowed"},
+        {NATS "headers.id = \"X-Id\"" ROW_HEADER("X-Id"),
+         "relay.toml:9:1: \"X-Id\": " WOULD
+         "reserved header: the relay sets one of this name itself"},
+        {KAFKA ROW_HEADER("created_at"),
+         "relay.toml:8:1: \"created_at\": sink \"k\" would refuse every row: reserved header: the relay sets "
+         "one of this name itself"},
+    };
+
+    assert_each_refused(REFUSALS(refusals));
+    assert_accepted(KAFKA ROW_HEADER("Nats-TTL"));
+    assert_accepted(KAFKA ROW_HEADER("key"));
+    assert_accepted(NATS "headers.id = \"\"" ROW_HEADER("id"));
+    assert_accepted(MINIMAL ROW_HEADER("id"));
+}
+
 TEST(the_relays_own_headers_have_names_that_the_broker_takes)
 {
 #define TWICE ": the header of id has the same name"
