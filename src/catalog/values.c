@@ -152,11 +152,12 @@ static int take_type(struct table *table, struct session *session, const struct 
     return is_of_system ? refuse(table, source, "reads a system column") : 0;
 }
 
-/* Whoever can change what the relay uses has the relay's rights. */
-static int check_uses(struct table *table, struct session *session, const struct source *source,
-                      struct error *error)
+/* Whoever can change what the relay uses has the relay's rights. `of` is "", "row" or "raw", as
+ * value_uses.sql has it. */
+static int check_uses_of(struct table *table, struct session *session, const char *of,
+                         const struct source *source, struct error *error)
 {
-    PGresult *result = table_query(table, session, statement_value_uses, 0, NULL, error);
+    PGresult *result = table_query(table, session, statement_value_uses, 1, &of, error);
     size_t len = strlen(table->called);
     char why[220];
     int status = 0;
@@ -178,6 +179,34 @@ static int check_uses(struct table *table, struct session *session, const struct
     }
     PQclear(result);
     return status;
+}
+
+/* Whether the SQL may read whole rows, which the catalog does not tell: it names the table, and not
+ * only before a column's name. */
+static bool reads_rows(const struct table *table, const char *sql)
+{
+    size_t len = strlen(table->name);
+    const char *at = sql;
+
+    if (strpbrk(sql, "\\") != NULL || strchr(table->name, '"') != NULL)
+        return true;
+    while ((at = strcasestr(at, table->name)) != NULL) {
+        at += len;
+        at += *at == '"';
+        if (*at != '.' || at[1] == '*')
+            return true;
+    }
+    return false;
+}
+
+static int check_uses(struct table *table, struct session *session, const struct source *source,
+                      struct error *error)
+{
+    int status = check_uses_of(table, session, "", source, error);
+
+    return status == 0 && reads_rows(table, source->sql)
+               ? check_uses_of(table, session, "row", source, error)
+               : status;
 }
 
 /* Whether PostgreSQL drops the unused value of the subquery, which it does unless the value is a
@@ -507,6 +536,17 @@ int values_check_where(struct table *table, struct session *session, struct erro
     return status;
 }
 
+/* A row whose values cannot be computed is kept as a whole, and read again by its columns' types.
+ */
+static int check_raw(struct table *table, struct session *session, struct error *error)
+{
+    const struct source source = {.title = "[outbox]", .sql = "a row that is kept as a whole"};
+
+    return table->is_computed && table->sql_problem[0] == '\0'
+               ? check_uses_of(table, session, "raw", &source, error)
+               : 0;
+}
+
 int values_describe(struct table *table, struct session *session, struct error *error)
 {
     struct source source;
@@ -524,7 +564,7 @@ int values_describe(struct table *table, struct session *session, struct error *
     if (table->sql_problem[0] == '\0' && table->park != NULL &&
         in_transaction(describe_as_park, table, session, &source, NULL, error) < 0)
         return -1;
-    return 0;
+    return check_raw(table, session, error) < 0 ? -1 : 0;
 }
 
 /* ---- for `check` */

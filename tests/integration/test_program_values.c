@@ -622,6 +622,59 @@ TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
                 sizeof conditions / sizeof *conditions);
 }
 
+/* A whole row is read with the casts of all its columns, and a row that is kept as a whole is read
+ * again with the constraints of their domains, whether the configuration names the columns or
+ * not. */
+TEST(no_function_of_another_role_runs_by_a_column_that_nobody_named)
+{
+    static const struct {
+        const char *column, *columns, *says;
+    } cases[] = {
+        {"theirs.mood", "payload = \"(to_jsonb(outbox))\"",
+         "calls theirs.as_json(theirs.mood), whose owner \"stranger\" is neither"},
+        {"theirs.mood", "payload = \"(row_to_json(OUTBOX.*)::jsonb)\"", "whose owner \"stranger\""},
+        {"theirs.mood[]", "type = \"(md5(\\\"outbox\\\"::text))\"", "whose owner \"stranger\""},
+        {"theirs.mood", "payload = \"(jsonb_build_object('k', outbox.kind))\"", NULL},
+        {"theirs.checked", "topic = \"(lower(kind))\"",
+         "a row that is kept as a whole calls theirs.seen(text), whose owner \"stranger\""},
+        {"public.nested", "topic = \"(lower(kind))\"", "a row that is kept as a whole calls"},
+        {"theirs.checked", "topic = \"kind\"", NULL},
+    };
+    struct fixture *fixture = *state;
+
+    make_table(fixture);
+    sql(fixture->conn,
+        "SET client_min_messages = warning; DROP ROLE IF EXISTS stranger; CREATE ROLE stranger;"
+        " CREATE SCHEMA theirs; GRANT USAGE ON SCHEMA theirs TO PUBLIC; CREATE TYPE theirs.mood AS"
+        " ENUM ('good'); CREATE FUNCTION theirs.as_json(theirs.mood) RETURNS json LANGUAGE sql AS"
+        " $$SELECT json_build_object('role', current_user)$$; CREATE CAST (theirs.mood AS json)"
+        " WITH FUNCTION theirs.as_json; CREATE FUNCTION theirs.seen(text) RETURNS bool LANGUAGE sql"
+        " AS 'SELECT true'; ALTER FUNCTION theirs.seen OWNER TO stranger; ALTER FUNCTION"
+        " theirs.as_json OWNER TO stranger; CREATE DOMAIN theirs.checked AS text CHECK"
+        " (theirs.seen(value)); CREATE TYPE public.nested AS (a int, b theirs.checked)");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char columns[512];
+
+        sql(fixture->conn, "ALTER TABLE outbox ADD COLUMN nobodys %s", cases[i].column);
+        (void)snprintf(columns, sizeof columns,
+                       "[outbox.columns]\nid = \"seq\"\nevent_id = \"id\"\n%s%s%s\n",
+                       strncmp(cases[i].columns, "topic", 5) == 0 ? "" : "topic = \"kind\"\n",
+                       strncmp(cases[i].columns, "payload", 7) == 0 ? "" : "payload = \"body\"\n",
+                       cases[i].columns);
+        configure_with(fixture, "adopt = true\non_sent = \"delete\"\n", columns);
+        (void)run_command(fixture, "check");
+        if (cases[i].says != NULL) {
+            assert_says(fixture->process.out, cases[i].says);
+            expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+            assert_says(fixture->process.err, "stranger");
+        } else {
+            assert_null(strstr(fixture->process.out, "stranger"));
+        }
+        sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN nobodys");
+    }
+    sql(fixture->conn, "DROP SCHEMA theirs CASCADE; DROP TYPE public.nested; DROP ROLE stranger");
+}
+
 TEST(init_creates_no_table_for_expressions)
 {
     struct fixture *fixture = *state;

@@ -4,7 +4,7 @@ WITH RECURSIVE reach (class, id) AS (
     SELECT 'pg_catalog.pg_class'::regclass::oid, c.oid
     FROM pg_catalog.pg_class c
     WHERE ({is_superuser}) AND c.oid IN ({oid_of:outbox}, {oid_of:parked}, {oid_of:slice_table}, {oid_of:control})
-    {reach}
+    {reach:true}
 )
 SELECT p.oid::regprocedure, o.rolname
 FROM reach r

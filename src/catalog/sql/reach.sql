@@ -1,5 +1,5 @@
 -- Part: the objects that those of `reach` use, down to functions. A function is a leaf: what it calls is its owner's
--- affair.
+-- affair. The argument says whether casts of a type count.
 UNION
 SELECT used.class, used.id
 FROM reach r
@@ -18,7 +18,7 @@ CROSS JOIN LATERAL (
     UNION ALL
     SELECT 'pg_catalog.pg_cast'::regclass, k.oid
     FROM pg_catalog.pg_cast k
-    WHERE r.class = 'pg_catalog.pg_type'::regclass AND r.id IN (k.castsource, k.casttarget)
+    WHERE {argument} AND r.class = 'pg_catalog.pg_type'::regclass AND r.id IN (k.castsource, k.casttarget)
     UNION ALL
     SELECT 'pg_catalog.pg_class'::regclass, t.typrelid
     FROM pg_catalog.pg_type t

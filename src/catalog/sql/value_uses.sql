@@ -3,11 +3,18 @@
 -- the clock. The relay works with the rights of the outbox's owner, of this role and of superusers anyway. Whoever may
 -- create objects in the schema of a function or of an operator can take its place by another one that fits its
 -- arguments better.
+-- $1 text '' for that view; "row" for what is used when a whole row is read, the types of all columns with their casts;
+-- "raw" for what is used when a row that is kept as a whole is read again: no casts, and of types only domains, to
+-- which their owner may add a constraint.
 WITH RECURSIVE reach (class, id) AS (
     SELECT 'pg_catalog.pg_rewrite'::regclass::oid, r.oid
     FROM pg_catalog.pg_rewrite r
-    WHERE r.ev_class = 'pg_temp.relay_value'::regclass
-    {reach}
+    WHERE $1 = '' AND r.ev_class = to_regclass('pg_temp.relay_value')
+    UNION
+    SELECT 'pg_catalog.pg_type'::regclass, a.atttypid
+    FROM pg_catalog.pg_attribute a
+    WHERE $1 <> '' AND a.attrelid = {oid_of:outbox} AND a.attnum > 0 AND NOT a.attisdropped
+    {reach:$1 <> 'raw'}
 ), near AS (
     SELECT r.oid
     FROM pg_catalog.pg_roles r
@@ -25,20 +32,21 @@ WITH RECURSIVE reach (class, id) AS (
     FROM pg_catalog.pg_rewrite r
     JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::regclass AND d.objid = r.oid
     JOIN pg_catalog.pg_class c ON d.refclassid = 'pg_catalog.pg_class'::regclass AND d.refobjid = c.oid
-    WHERE r.ev_class = 'pg_temp.relay_value'::regclass AND c.oid NOT IN (r.ev_class, {oid_of:outbox})
+    WHERE $1 = '' AND r.ev_class = to_regclass('pg_temp.relay_value') AND c.oid NOT IN (r.ev_class, {oid_of:outbox})
 ), used AS (
-    SELECT 'calls ' || p.oid::regprocedure AS what, p.proowner AS owner, p.pronamespace AS namespace, true AS is_chosen,
-           p.oid AS function, false AS is_relation
+    SELECT 'calls ' || p.oid::regprocedure AS what, p.proowner AS owner, p.pronamespace AS namespace,
+           $1 = '' AS is_chosen, p.oid AS function, false AS is_relation
     FROM reach r
     JOIN pg_catalog.pg_proc p ON r.class = 'pg_catalog.pg_proc'::regclass AND p.oid = r.id
     UNION
-    SELECT 'uses the operator ' || o.oid::regoperator, o.oprowner, o.oprnamespace, true, o.oprcode, false
+    SELECT 'uses the operator ' || o.oid::regoperator, o.oprowner, o.oprnamespace, $1 = '', o.oprcode, false
     FROM reach r
     JOIN pg_catalog.pg_operator o ON r.class = 'pg_catalog.pg_operator'::regclass AND o.oid = r.id
     UNION
     SELECT 'uses the type ' || format_type(t.oid, NULL), t.typowner, t.typnamespace, false, NULL, false
     FROM reach r
     JOIN pg_catalog.pg_type t ON r.class = 'pg_catalog.pg_type'::regclass AND t.oid = r.id
+    WHERE $1 <> 'raw' OR t.typtype = 'd'
     UNION
     SELECT 'names ' || oid::regclass, relowner, relnamespace, false, NULL, true FROM relations
 )
