@@ -34,6 +34,8 @@ const char *admin_table_elsewhere(const struct admin *admin);
 /* Whether `run` would accept the rows that are already in the table (adoption.h), which must be
  * complete. Only reads. 0: it would. 1: it would not, and *error says why. -1: the check failed. */
 int admin_foresee_adoption(struct admin *admin, struct error *error);
+/* Whether `run` would accept this role: 0, or -1 and *error says why not. */
+int admin_foresee_role(struct admin *admin, struct error *error);
 /* Decides about the existing rows as `run` does. 0, or -1: no row may be purged. */
 int admin_settle_adoption(struct admin *admin, struct error *error);
 /* The SQL of a complete set-up, or of what the existing tables lack, which the caller frees. NULL

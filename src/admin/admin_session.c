@@ -34,11 +34,16 @@ struct admin *admin_open(const struct outbox_options *options, struct error *err
     return admin;
 }
 
+int admin_foresee_role(struct admin *admin, struct error *error)
+{
+    return server_check_role(&admin->session, admin->options->allow_superuser, error);
+}
+
 struct admin *admin_open_to_write(const struct outbox_options *options, struct error *error)
 {
     struct admin *admin = admin_open(options, error);
 
-    if (admin == NULL || server_check_role(&admin->session, options->allow_superuser, error) == 0)
+    if (admin == NULL || admin_foresee_role(admin, error) == 0)
         return admin;
     admin_close(admin);
     return NULL;

@@ -187,12 +187,15 @@ int parked_inspect(const struct table *table, struct session *session, struct fi
     return 0;
 }
 
-/* A cast between bytea and text would use bytea's text format, so the bytes are converted. */
+/* By way of text, because PostgreSQL has no cast between some types, and refuses it for an empty
+ * table too. A cast between bytea and text would use bytea's text format, so the bytes are
+ * converted. */
 int parked_type_sql(const struct parked_column *column, const struct table *table, char *sql,
                     size_t size)
 {
     const char *schema = sql_type_schema(column->type);
-    const char *format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s%s USING %s::%s%s;";
+    const char *format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s%s"
+                         " USING %s::pg_catalog.text::%s%s;";
 
     if (strcmp(column->type, "bytea") == 0)
         format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s%s"

@@ -16,13 +16,20 @@ static enum exit_status print_and_free(char *sql)
     return EXIT_DONE;
 }
 
-/* Warns when `run` would refuse to start because of existing rows; this is no reason not to create
- * the tables. The decision itself is left to `run`, which records it. */
-static enum exit_status warn_of_adoption(struct admin *admin)
+/* Warns when `run` would refuse to start because of this role, or of existing rows; this is no
+ * reason not to create the tables. The decision about rows is left to `run`, which records it. */
+static enum exit_status warn_of_run(struct admin *admin)
 {
     struct error error;
-    int keeps = admin_foresee_adoption(admin, &error);
+    int keeps;
 
+    if (admin_foresee_role(admin, &error) < 0) {
+        if (error.kind != ERROR_PERMANENT)
+            return cli_fail(&error);
+        (void)fprintf(stderr, "outbox-relay: warning: run will refuse to start: %s\n  %s\n",
+                      error.text, error.hint);
+    }
+    keeps = admin_foresee_adoption(admin, &error);
     if (keeps < 0)
         return cli_fail(&error);
     if (keeps > 0)
@@ -99,7 +106,7 @@ static enum exit_status create(struct admin *admin, const struct arguments *argu
         result = add_order(admin, &missing, &error);
     if (result == 0) {
         (void)printf("the tables are ready\n");
-        status = warn_of_adoption(admin);
+        status = warn_of_run(admin);
         if (status != EXIT_DONE)
             return status;
         if (arguments->order_trigger)

@@ -9,11 +9,12 @@ COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.S)
 NOT_RUN = "not run:"
 RUN_BY = "run by:"
 RUN_FIRST = "run first:"
+ONLY_READ = "only read:"
 HEREDOC = re.compile(r"<<-?\s*'?(\w+)'?")
 
 # `line` is where the block begins; `first` is a script that readers do not see; `not_run` is a reason, or None; `run_by`
-# is the test that takes the block's commands from the page, or None.
-Block = collections.namedtuple("Block", "page line language text first not_run run_by")
+# is the test that takes the block's commands from the page, or None; `only_read` says that a configuration has no tables.
+Block = collections.namedtuple("Block", "page line language text first not_run run_by only_read")
 
 
 def all_pages():
@@ -50,7 +51,8 @@ def blocks_of(path, text=None):
             not_run, run_by = marked(comments, NOT_RUN), marked(comments, RUN_BY)
             blocks.append(Block(name, begin + 1, FENCE.match(lines[begin])[1],
                                 "\n".join(lines[begin + 1:number]) + "\n", "\n".join(first),
-                                not_run[0].strip() if not_run else None, run_by[0].strip() if run_by else None))
+                                not_run[0].strip() if not_run else None, run_by[0].strip() if run_by else None,
+                                bool(marked(comments, ONLY_READ))))
             begin = None
     if begin is not None:
         raise SystemExit(f"{name}:{begin + 1}: a fenced block without an end")

@@ -261,6 +261,9 @@ static void connect_as(struct fixture *fixture, const char *role, const char *mo
 
 static void assert_does_not_relay(struct fixture *fixture)
 {
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    assert_says(fixture->process.err, "warning: run will refuse to start: role");
+    assert_says(fixture->process.err, "CREATE ROLE relay LOGIN");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
     assert_says(fixture->process.out, "is a superuser, or may become one");
     assert_says(fixture->process.out,
