@@ -171,14 +171,18 @@ $(BUILD)/gen/presets.c: $(PRESETS) config/presets Makefile
 		for name in $(sort $(basename $(notdir $(PRESETS)))); do \
 			echo "{\"$$name\", preset_$$(echo $$name | tr - _)},"; done; echo '{0, 0}};'; } > $@
 
-# src/ROOM/sql/NAME.sql is embedded as statement_NAME.
+# src/ROOM/sql/NAME.sql is embedded as statement_NAME. sql_own_names are the names that the statements give to what may
+# stand beside columns of a user's table.
 $(BUILD)/gen/sql/statements.h: $(STATEMENTS) Makefile
 	@mkdir -p $(@D)
-	@for file in $(STATEMENTS); do echo "extern const char statement_$$(basename $$file .sql)[];"; done > $@
+	@{ for file in $(STATEMENTS); do echo "extern const char statement_$$(basename $$file .sql)[];"; done; \
+		echo 'extern const char sql_own_names[];'; } > $@
 
 $(BUILD)/gen/statements.c: $(STATEMENTS) Makefile
 	@mkdir -p $(@D)
-	@for file in $(STATEMENTS); do $(call embed,statement_$$(basename $$file .sql),$$file); done > $@
+	@{ for file in $(STATEMENTS); do $(call embed,statement_$$(basename $$file .sql),$$file); done; \
+		echo 'extern const char sql_own_names[]; const char sql_own_names[] = " "'; \
+		grep -oh 'relay_[a-z_]*' $(STATEMENTS) | sort -u | sed 's/.*/"& "/'; echo ';'; } > $@
 
 $(BUILD)/obj/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)

@@ -157,12 +157,14 @@ static void note_zone(struct admin *admin, enum column column, const char *probl
 {
     const char *read_as = admin->options->time_zone != NULL ? admin->options->time_zone : "UTC";
     const char *quoted = admin->table.columns[column].quoted;
+
     finding_fix(
         findings_add(
             findings, FINDING_WARNING,
             "column %s (%s) of %s has no time zone, and is read as %s, but %s: %s may be wrong",
             quoted, column_name(column), admin->table.quoted, read_as, problem,
             column == COLUMN_CREATED_AT ? "times in messages, and ages,"
+            : column == COLUMN_DUE      ? "when rows are sent"
                                         : "what retention deletes"),
         "write time_zone = \"%s\", or the zone in which the application writes, in"
         " [outbox]; or ALTER TABLE %s ALTER COLUMN %s TYPE pg_catalog.timestamptz USING"
@@ -199,8 +201,8 @@ static int inspect_zone(struct admin *admin, enum column column, struct findings
     if (admin->options->time_zone == NULL &&
         inspect_zone_of_sessions(admin, column, findings, error) < 0)
         return -1;
-    if (findings->count > before || !table->columns[COLUMN_ID].unique)
-        return 0;
+    if (findings->count > before || !table->columns[COLUMN_ID].unique || column == COLUMN_DUE)
+        return 0; /* due times lie in the future */
     is_future = admin_number(
         admin, column == COLUMN_SENT_AT ? statement_newest_sent : statement_newest_created, 0, NULL,
         error);
@@ -220,7 +222,8 @@ int inspect_values(struct admin *admin, struct findings *findings, struct error 
     if (may_read <= 0) /* which is said elsewhere */
         return (int)may_read;
     if (inspect_null_ids(admin, findings, error) < 0 || inspect_ends(admin, findings, error) < 0 ||
-        inspect_zone(admin, COLUMN_CREATED_AT, findings, error) < 0)
+        inspect_zone(admin, COLUMN_CREATED_AT, findings, error) < 0 ||
+        inspect_zone(admin, COLUMN_DUE, findings, error) < 0)
         return -1;
     return admin->options->on_sent == ON_SENT_MARK
                ? inspect_zone(admin, COLUMN_SENT_AT, findings, error)

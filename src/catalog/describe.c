@@ -12,6 +12,7 @@
 #include "catalog/values.h"
 #include "catalog/words.h"
 #include "pg/server.h"
+#include "sql/sql.h"
 #include "sql/statements.h"
 
 #include <stdio.h>
@@ -33,7 +34,8 @@ enum {
     FIND_CONTROL,
     FIND_CONTROL_FITS,
     FIND_NUMBER,
-    FIND_MAY_NUMBER
+    FIND_MAY_NUMBER,
+    FIND_NAME_IS_COLUMN
 };
 
 static void quote_beside(const struct table *table, const struct session *session,
@@ -221,6 +223,7 @@ static int find(struct table *table, struct session *session, const struct outbo
     control_fits = is_set(result, FIND_CONTROL_FITS);
     table->schema_number = (int)strtol(PQgetvalue(result, 0, FIND_NUMBER), NULL, 10);
     table->may_number = is_set(result, FIND_MAY_NUMBER);
+    table->name_is_column = is_set(result, FIND_NAME_IS_COLUMN);
     PQclear(result);
     quote_names(table, session, options->order);
     if (table->exists && table->parked_exists && (!parked_trusted || !is_parked_table(table)))
@@ -360,6 +363,29 @@ static int refuse_own(const struct table *table, const struct table_column *colu
     return 0;
 }
 
+/* Beside such a column, or with such a table, a name in a statement would mean something else. The
+ * parked table's columns stand beside the expressions that compute a parked row's values anew. */
+static int refuse_names(const struct table *table, const struct table_column *columns, int count,
+                        struct error *error)
+{
+    const char *column = NULL;
+
+    for (int i = 0; i < count && column == NULL; i++)
+        column = sql_is_own_name(columns[i].name) ? columns[i].name : NULL;
+    if (column == NULL && !sql_is_own_name(table->name) &&
+        !(table->is_computed && table->name_is_column))
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "the relay's own statements use the name \"%s\", which %s%s has",
+                    column != NULL ? column : table->name,
+                    column != NULL ? "a column of table " : "table ", table->quoted);
+    if (column != NULL)
+        (void)error_hint(error, "ALTER TABLE %s RENAME COLUMN %s TO ...;", table->quoted, column);
+    else
+        (void)error_hint(error, "ALTER TABLE %s RENAME TO ...;", table->quoted);
+    return error_mark_schema(error);
+}
+
 static int find_columns(struct table *table, struct session *session,
                         const struct outbox_options *options, struct error *error)
 {
@@ -385,6 +411,8 @@ static int find_columns(struct table *table, struct session *session,
     }
     if (status == 0)
         status = refuse_own(table, columns, count, error);
+    if (status == 0)
+        status = refuse_names(table, columns, count, error);
     offers_find(table, columns, count, options);
     free(columns);
     PQclear(result);

@@ -56,6 +56,7 @@ struct table {
     bool control_exists;
     int schema_number;   /* the one that the control table has (schema.h); 0: none */
     bool may_number;     /* this role may note it, and no other comment stands there */
+    bool name_is_column; /* the parked table has a column of the outbox's name */
     bool slice_exists;   /* the slice table exists; set with order = "key" only */
     bool slice_readable; /* this role has SELECT on it; set with order = "key" only */
     int slices;          /* the number of slices; 0: the rows of the slice table are inconsistent */

@@ -164,7 +164,7 @@ static int put_raw(FILE *out, const struct sql_call *call)
     const struct table *table = table_of(call->about);
     const char *at = table->all_columns;
 
-    (void)fputs("(SELECT row_to_json(relay_texts)::text FROM (SELECT", out);
+    (void)fputs("(SELECT row_to_json(relay_row)::text FROM (SELECT", out);
     for (int i = 0; *at != '\0'; i++) {
         size_t len = 1;
 
@@ -179,7 +179,7 @@ static int put_raw(FILE *out, const struct sql_call *call)
                           i > 0 ? "," : "", (int)len, at, (int)len, at, (int)len, at);
         at += len + strspn(at + len, ", ");
     }
-    return put_string(out, ") relay_texts)");
+    return put_string(out, ") relay_row)");
 }
 
 /* {moved_columns}: those that the outbox has; {noted_columns}: of these, what a note has; and their

@@ -1,6 +1,7 @@
 #include "sql/sql.h"
 
-#include <stdbool.h>
+#include "sql/statements.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,14 @@ const char *sql_body(const char *statement)
     while (strncmp(statement, "--", 2) == 0)
         statement = strchr(statement, '\n') + 1;
     return statement;
+}
+
+bool sql_is_own_name(const char *name)
+{
+    char word[WORD_BYTES_MAX + 2];
+
+    return snprintf(word, sizeof word, " %s ", name) < (int)sizeof word &&
+           strchr(name, ' ') == NULL && strstr(sql_own_names, word) != NULL;
 }
 
 void sql_put_literal(FILE *out, const char *text)

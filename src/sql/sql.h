@@ -1,6 +1,7 @@
 #ifndef SQL_SQL_H
 #define SQL_SQL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -45,6 +46,10 @@ int sql_put(FILE *out, const char *statement, const struct sql_words *words);
 
 /* The statement without its comment. */
 const char *sql_body(const char *statement);
+
+/* Whether statements give this name to something of their own beside a table's columns. Such names
+ * begin with "relay_". */
+bool sql_is_own_name(const char *name);
 
 /* Appends a string literal, which does not depend on standard_conforming_strings. */
 void sql_put_literal(FILE *out, const char *text);

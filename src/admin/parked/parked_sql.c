@@ -109,7 +109,7 @@ static int put_word_as(FILE *out, const struct sql_call *call)
     enum column column = strcmp(call->argument, "id") == 0 ? COLUMN_ID : COLUMN_EVENT_ID;
     bool uuid = strcmp(schema_type(words->tables->table, column), "uuid") == 0;
 
-    return fputs(uuid ? "lower(word)" : "word", out) < 0 ? -1 : 0;
+    return fputs(uuid ? "lower(relay_word)" : "relay_word", out) < 0 ? -1 : 0;
 }
 
 static const char *choose_replay_is_tried(const void *about)

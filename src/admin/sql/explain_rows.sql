@@ -7,7 +7,7 @@ WITH found AS MATERIALIZED (
            CASE WHEN {id} IS NULL THEN 'without an id' WHEN {unsent} THEN 'unsent' ELSE {state_of_settled} END AS state
     FROM {outbox}
     WHERE {is_explained}
-    ORDER BY {id} DESC NULLS LAST LIMIT $1::int8
+    ORDER BY {outbox_name}.{id} DESC NULLS LAST LIMIT $1::int8
 ), parked AS (
     {explained_parked}
 ), explained AS (

@@ -6,9 +6,9 @@ WITH purged AS (
     WHERE ctid = ANY (ARRAY(
         SELECT ctid
         FROM (
-            SELECT ctid, {sent_at} AS sent_at FROM {outbox} WHERE {where_of_sent} ORDER BY {id} LIMIT {purge_rows}
+            SELECT ctid, {sent_at} AS relay_sent_at FROM {outbox} WHERE {where_of_sent} ORDER BY {id} LIMIT {purge_rows}
         ) oldest
-        WHERE sent_at < {cutoff}))
+        WHERE relay_sent_at < {cutoff}))
       AND {sent_at} < {cutoff} AND {where_of_sent}
     RETURNING 1
 )

@@ -2,7 +2,7 @@
 -- the outbox (NULL: it does not exist), whether triggers or rules run when a row of it is settled, and whether `init`
 -- created it; whether there is a parked table, whether its owner is trusted, and the relay's own columns that it
 -- lacks; whether there is a control table, whether it is the relay's own, its schema number, and whether this role may
--- note one.
+-- note one; whether the parked table has a column of the outbox's name.
 -- A view, or a type of somebody else, might run its owner's code when it is read.
 -- $1 text the schema; $2 text the name; $3 text what the names of the relay's own tables begin with.
 -- 24 is TRIGGER_TYPE_DELETE | TRIGGER_TYPE_UPDATE (pg_trigger.h).
@@ -29,7 +29,9 @@ SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relh
                        ELSE false END) = 6
        AND {is_trusted:control},
        substring(control.note FROM '^outbox-relay: schema ([0-9]{1,9})(;|$)'),
-       pg_has_role(control.relowner, 'USAGE') AND coalesce(control.note LIKE 'outbox-relay: schema %', true)
+       pg_has_role(control.relowner, 'USAGE') AND coalesce(control.note LIKE 'outbox-relay: schema %', true),
+       EXISTS (SELECT FROM pg_catalog.pg_attribute a
+               WHERE a.attrelid = parked.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attname = outbox.relname)
 FROM (VALUES (to_regclass(format('%I.%I', $1::text, $2::text)))) AS t (oid)
 LEFT JOIN pg_catalog.pg_class outbox ON outbox.oid = t.oid
 LEFT JOIN pg_catalog.pg_class parked

@@ -1,19 +1,19 @@
 -- The rows that ids and event ids of any type name: those that name no sent row, as text for an error (NULL: all do),
 -- and the ids of the rows as an array.
 -- $1 text[] the ids.
-WITH wanted AS (
-    SELECT DISTINCT word FROM unnest($1::text[]) AS w (word)
+WITH relay_wanted AS (
+    SELECT DISTINCT relay_word FROM unnest($1::text[]) AS w (relay_word)
 ), hits AS MATERIALIZED (
-    SELECT {id} AS id, word FROM {outbox} JOIN wanted ON {id}::text = {word_as:id}
+    SELECT {id} AS id, relay_word FROM {outbox} JOIN relay_wanted ON {id}::text = {word_as:id}
     WHERE {sent_at} IS NOT NULL AND {where_of_sent}
     UNION
-    SELECT {id} AS id, word FROM {outbox} JOIN wanted ON {event_id}::text = {word_as:event_id}
+    SELECT {id} AS id, relay_word FROM {outbox} JOIN relay_wanted ON {event_id}::text = {word_as:event_id}
     WHERE {sent_at} IS NOT NULL AND {where_of_sent}
     UNION
-    SELECT id, word FROM {parked} JOIN wanted ON id::text = {word_as:id} WHERE {is_parked_sent}
+    SELECT id, relay_word FROM {parked} JOIN relay_wanted ON id::text = {word_as:id} WHERE {is_parked_sent}
     UNION
-    SELECT id, word FROM {parked} JOIN wanted ON event_id::text = {word_as:event_id} WHERE {is_parked_sent}
+    SELECT id, relay_word FROM {parked} JOIN relay_wanted ON event_id::text = {word_as:event_id} WHERE {is_parked_sent}
 ), missing AS (
-    SELECT word FROM wanted WHERE word NOT IN (SELECT word FROM hits)
+    SELECT relay_word FROM relay_wanted WHERE relay_word NOT IN (SELECT relay_word FROM hits)
 )
 SELECT {missing_as_text}, (SELECT array_agg(DISTINCT id)::text FROM hits)

@@ -5,11 +5,11 @@
 WITH held AS MATERIALIZED (
     SELECT {are_running:$4::xid8[]} AS running
 )
-SELECT relay_scan.slice, computed.relay_row, computed.ours
+SELECT relay_scan.slice, computed.relay_row, computed.relay_ours
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high),
      LATERAL (
-         SELECT {outbox_name}.ctid AS relay_row, judged.ours
-         FROM {outbox}, LATERAL (SELECT NULL::bool AS ours UNION ALL SELECT {sink_is_here:$5}) judged
+         SELECT {outbox_name}.ctid AS relay_row, relay_judged.relay_ours
+         FROM {outbox}, LATERAL (SELECT NULL::bool AS relay_ours UNION ALL SELECT {sink_is_here:$5}) relay_judged
          WHERE ({slice_of_row}, {id}) >= (
                    relay_scan.slice, CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END)
            AND {slice_of_row} < relay_scan.slice + 1

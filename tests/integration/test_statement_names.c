@@ -1,0 +1,338 @@
+/* No name that a table or one of its columns has is taken for a name of the relay's own statements.
+ * Each word of the statements that `outbox-relay sql` prints is given to a column and to the table;
+ * PostgreSQL must then read every statement as before, or the relay must refuse the table. */
+#include "integration/program.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+FIXTURE(set_up, fixture_close)
+
+enum {
+    STATEMENTS_MAX = 256,
+    WORDS_MAX = 2048,
+    WORD_BYTES = 64,
+    COLUMNS = 120,
+    TEXT_BYTES = 262144
+};
+
+struct statement {
+    const char *name, *text;
+    uint64_t meaning;
+};
+
+struct statements {
+    struct statement list[STATEMENTS_MAX];
+    int count;
+    char words[WORDS_MAX][WORD_BYTES];
+    int word_count;
+    char own[WORDS_MAX][WORD_BYTES]; /* those that are refused as names */
+    int own_count;
+    int mistakes;
+};
+
+/* ---- what PostgreSQL understands: which column of which table each name stands for */
+
+static void read_tree(void *about, const PGresult *notice)
+{
+    const char *at = PQresultErrorField(notice, PG_DIAG_MESSAGE_DETAIL);
+    uint64_t *meaning = about;
+
+    while (at != NULL && (at = strstr(at, ":var")) != NULL)
+        for (; *at != '\0' && *at != '}' && strncmp(at, ":location", 9) != 0; at++)
+            if (!isspace((unsigned char)*at)) /* lines break anywhere */
+                *meaning = (*meaning ^ (unsigned char)*at) * 1099511628211U;
+}
+
+/* 0: PostgreSQL refuses the statement, and PQerrorMessage() says why. */
+static uint64_t meaning_of(PGconn *conn, const char *statement)
+{
+    uint64_t meaning = 14695981039346656037U;
+    PGresult *result;
+    bool is_accepted;
+
+    (void)PQsetNoticeReceiver(conn, read_tree, &meaning);
+    result = PQprepare(conn, "", statement, 0, NULL);
+    is_accepted = PQresultStatus(result) == PGRES_COMMAND_OK;
+    PQclear(result);
+    return is_accepted ? meaning : 0;
+}
+
+/* ---- the statements and their words */
+
+static bool is_word_byte(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static void add(char (*words)[WORD_BYTES], int *count, const char *word)
+{
+    for (int i = 0; i < *count; i++)
+        if (strcmp(words[i], word) == 0)
+            return;
+    assert_true(*count < WORDS_MAX);
+    (void)snprintf(words[(*count)++], WORD_BYTES, "%s", word);
+}
+
+static void add_word(struct statements *all, PGconn *conn, const char *start, size_t len)
+{
+    char word[WORD_BYTES];
+
+    if (len >= sizeof word || strncmp(start, "zz_", 3) == 0 || strncmp(start, "outbox", 6) == 0)
+        return;
+    (void)snprintf(word, sizeof word, "%.*s", (int)len, start);
+    if (sql_number(conn, "SELECT count(*) FROM pg_attribute WHERE attnum < 0 AND attname = '%s'",
+                   word) > 0) /* no column can have this name */
+        return;
+    if (strncmp(word, "relay_", 6) == 0)
+        add(all->own, &all->own_count, word);
+    else
+        add(all->words, &all->word_count, word);
+}
+
+/* All but the names of functions, and what stands within quotes. */
+static void add_words(struct statements *all, PGconn *conn, const char *at)
+{
+    while (*at != '\0') {
+        size_t len = strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789");
+
+        if (len > 0 && at[len] != '(' && !isdigit((unsigned char)*at))
+            add_word(all, conn, at, len);
+        else if (*at == '\'' || *at == '"')
+            len = strcspn(at + 1, *at == '"' ? "\"" : "'") + 2;
+        at += len > 0 ? len : 1;
+    }
+}
+
+static void read_statements(struct statements *all, char *printed, PGconn *conn)
+{
+    all->count = 0;
+    while (strncmp(printed, "-- ", 3) == 0) {
+        struct statement *next = &all->list[all->count++];
+        char *text = strchr(printed, '\n');
+        char *end;
+
+        assert_true(all->count < STATEMENTS_MAX);
+        assert_non_null(text);
+        *text++ = '\0';
+        while (strncmp(text, "-- ", 3) == 0)
+            text = strchr(text, '\n') + 1;
+        end = strstr(text, ";\n\n");
+        assert_non_null(end);
+        *end = '\0';
+        *next = (struct statement){.name = printed + 3, .text = text};
+        next->meaning = meaning_of(conn, text);
+        if (next->meaning == 0)
+            fail_msg("%s: %s", next->name, PQerrorMessage(conn));
+        printed = end + 3;
+    }
+    assert_true(all->count > 100);
+}
+
+/* ---- other names */
+
+static bool has_word(const char *text, const char *word)
+{
+    size_t len = strlen(word);
+
+    for (; (text = strstr(text, word)) != NULL; text += len)
+        if (!is_word_byte(text[-1]) && !is_word_byte(text[len]))
+            return true;
+    return false;
+}
+
+static void replace(char *text, const char *was, const char *is)
+{
+    static char copy[TEXT_BYTES];
+    size_t len = 0;
+    const char *rest = copy;
+    const char *at;
+
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    for (; (at = strstr(rest, was)) != NULL; rest = at + strlen(was))
+        len += (size_t)snprintf(text + len, TEXT_BYTES - len, "%.*s%s", (int)(at - rest), rest, is);
+    assert_true(len + strlen(rest) < TEXT_BYTES);
+    (void)snprintf(text + len, TEXT_BYTES - len, "%s", rest);
+}
+
+static void assert_same_meaning(struct statements *all, PGconn *conn,
+                                const struct statement *statement, const char *text,
+                                const char *names)
+{
+    uint64_t meaning = meaning_of(conn, text);
+
+    if (meaning == statement->meaning)
+        return;
+    all->mistakes++;
+    print_error("%s means something else%s: %s\n", statement->name, names,
+                meaning == 0 ? PQerrorMessage(conn) : "another column");
+}
+
+/* All columns "zzz_WORD" of the table lose what is before the word. */
+static void try_columns(struct statements *all, PGconn *conn)
+{
+    static char text[TEXT_BYTES];
+
+    sql(conn, "DO $$ DECLARE c name; BEGIN FOR c IN SELECT attname FROM pg_attribute"
+              " WHERE attrelid = 'public.zz_table'::regclass AND attname LIKE 'zzz%%' LOOP EXECUTE"
+              " format('ALTER TABLE public.zz_table RENAME COLUMN %%I TO %%I', c, substr(c, 5));"
+              " END LOOP; END $$");
+    for (int i = 0; i < all->count; i++) {
+        (void)snprintf(text, sizeof text, "%s", all->list[i].text);
+        replace(text, "\"zzz_", "\"");
+        assert_same_meaning(all, conn, &all->list[i], text, "");
+    }
+}
+
+static void try_table(struct statements *all, PGconn *conn, const char *name, const char *id)
+{
+    static char text[TEXT_BYTES];
+    char table[WORD_BYTES + 2];
+    char column[WORD_BYTES + 2];
+    char names[sizeof table + sizeof column + 48];
+
+    if (sql_number(conn,
+                   "SELECT count(*) FROM pg_attribute WHERE attname = '%s' AND attrelid ="
+                   " 'public.zz_table_parked'::regclass",
+                   name) > 0)
+        return; /* such a table is refused where values are computed */
+    (void)snprintf(table, sizeof table, "\"%s\"", name);
+    (void)snprintf(column, sizeof column, "\"%s\"", id);
+    (void)snprintf(names, sizeof names, " for a table %s with the id %s", table, column);
+    sql(conn,
+        "ALTER TABLE public.zz_table RENAME COLUMN zz_id TO %s;"
+        " ALTER TABLE public.zz_table RENAME TO %s",
+        column, table);
+    for (int i = 0; i < all->count; i++) {
+        if (!has_word(all->list[i].text, name) && !has_word(all->list[i].text, id))
+            continue;
+        (void)snprintf(text, sizeof text, "%s", all->list[i].text);
+        replace(text, "\"zz_table\"", table);
+        replace(text, "\"zz_id\"", column);
+        assert_same_meaning(all, conn, &all->list[i], text, names);
+    }
+    sql(conn,
+        "ALTER TABLE public.%s RENAME TO zz_table;"
+        " ALTER TABLE public.zz_table RENAME COLUMN %s TO zz_id",
+        table, column);
+}
+
+/* ---- tables and configurations */
+
+#define MAPPED                                                                                     \
+    "[outbox.columns]\nid = \"zz_id\"\nkey = \"zz_key\"\nheaders = \"zz_headers\"\n"               \
+    "created_at = \"zz_created\"\nsent_at = \"zz_sent\"\n"
+#define PLAIN MAPPED "event_id = \"zz_event\"\ntopic = \"zz_topic\"\npayload = \"zz_payload\"\n"
+/* USES is an expression that reads every column. */
+#define COMPUTED                                                                                   \
+    MAPPED "event_id = '''USES'''\ntopic = '''USES'''\ntype = '''USES'''\n"                        \
+           "payload = '''(to_jsonb(\"zz_table\") - 'id')'''\n[outbox.headers]\nx-a = '''USES'''\n"
+
+static const char *const kinds[] = {
+    "order = \"key\"\non_sent = \"mark\"\n" PLAIN, "order = \"none\"\non_sent = \"delete\"\n" PLAIN,
+    "order = \"key\"\non_sent = \"delete\"\n" COMPUTED,
+    "order = \"none\"\non_sent = \"mark\"\ndue = \"zz_created\"\n" COMPUTED,
+    "order = \"key\"\non_sent = \"mark\"\ndue = \"zz_created\"\n"
+    "mark = '''zz_ready = false, zz_sent = now(), zz_other = USES'''\n"
+    "park = '''zz_ready = ($state <> $error), zz_other = USES'''\n" COMPUTED};
+
+/* Makes a table with a column "zzz_WORD" for each of the words, and reads its statements. */
+static PGconn *open_kind(struct fixture *fixture, struct statements *all, const char *kind,
+                         char (*words)[WORD_BYTES], int count)
+{
+    static char config[TEXT_BYTES];
+    char columns[16384] = "";
+    char uses[16384] = "(CASE WHEN zz_other IS NULL";
+    size_t len = 0;
+    size_t used = strlen(uses);
+    PGconn *conn;
+
+    for (int i = 0; i < count; i++) {
+        len += (size_t)snprintf(columns + len, sizeof columns - len, ", \"zzz_%s\" text", words[i]);
+        used +=
+            (size_t)snprintf(uses + used, sizeof uses - used, " OR \"zzz_%s\" IS NULL", words[i]);
+    }
+    (void)snprintf(uses + used, sizeof uses - used, " THEN 'a' ELSE 'b' END)");
+    sql(fixture->conn,
+        "SET synchronous_commit = off; SET client_min_messages = warning; DROP TABLE IF EXISTS"
+        " outbox, outbox_parked, outbox_slice, outbox_control, zz_table, zz_table_parked,"
+        " zz_table_slice, zz_table_control CASCADE");
+    sql(fixture->conn,
+        "CREATE TABLE zz_table (zz_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, zz_event"
+        " uuid NOT NULL, zz_topic text NOT NULL, zz_key text, zz_payload jsonb, zz_headers jsonb,"
+        " zz_created timestamptz NOT NULL, zz_sent timestamptz, zz_ready boolean, zz_other text%s)",
+        columns);
+    (void)snprintf(config, sizeof config,
+                   "[outbox]\ntable = \"zz_table\"\nadopt = true\nslices = 8\n"
+                   "where = '''zz_ready AND USES = 'a' '''\n%s"
+                   "[sink.out]\ntype = \"stdout\"\n[sink.far]\ntype = \"stdout\"\n"
+                   "[[route]]\nmatch = \"far.*\"\nsink = \"far\"\n"
+                   "[[route]]\nmatch = \">\"\nsink = \"out\"\n",
+                   kind);
+    replace(config, "USES", uses);
+    write_relay_toml(fixture, "%s", config);
+    if (run_command(fixture, "init") == 5)
+        execute_printed(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "sql"), 0);
+    conn = harness_connect(fixture->url);
+    sql(conn, "SET search_path = ''; SET debug_print_parse = on; SET debug_pretty_print = off;"
+              " SET log_min_messages = panic; SET synchronous_commit = off");
+    sql(conn, "SET client_min_messages = log");
+    read_statements(all, fixture->process.out, conn);
+    return conn;
+}
+
+/* The first of these words is refused as the name of a column, and as that of the table. */
+static void assert_refused(struct fixture *fixture, const char *word)
+{
+    char says[WORD_BYTES + 64];
+
+    (void)snprintf(says, sizeof says, "statements use the name \"%s\"", word);
+    sql(fixture->conn, "ALTER TABLE zz_table RENAME COLUMN zz_other TO %s", word);
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.err, says);
+    assert_says(fixture->process.err, "ALTER TABLE \"public\".\"zz_table\" RENAME COLUMN");
+    sql(fixture->conn,
+        "ALTER TABLE zz_table RENAME COLUMN %s TO zz_other; CREATE TABLE %s (LIKE zz_table)", word,
+        word);
+    write_relay_toml(fixture,
+                     "[outbox]\ntable = \"%s\"\nadopt = true\n[outbox.columns]\nid = \"zz_id\"\n%s",
+                     word, STDOUT_SINK);
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.err, says);
+}
+
+TEST(no_name_of_a_column_or_table_is_taken_for_one_of_the_statements)
+{
+    struct fixture *fixture = *state;
+    struct statements *all = calloc(1, sizeof *all);
+
+    assert_non_null(all);
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        PGconn *conn = open_kind(fixture, all, kinds[kind], NULL, 0);
+
+        for (int i = 0; i < all->count; i++)
+            add_words(all, fixture->conn, all->list[i].text);
+        for (int word = 0; kind != 1 && kind != 2 && word < all->word_count; word++)
+            try_table(all, conn, all->words[word], all->words[(word + 1) % all->word_count]);
+        PQfinish(conn);
+    }
+    print_message("%d words, %d of them refused\n", all->word_count, all->own_count);
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
+        for (int word = 0; word < all->word_count; word += COLUMNS) {
+            int rest = all->word_count - word;
+            PGconn *conn = open_kind(fixture, all, kinds[kind], &all->words[word],
+                                     rest < COLUMNS ? rest : COLUMNS);
+
+            try_columns(all, conn);
+            PQfinish(conn);
+        }
+    assert_int_equal(all->mistakes, 0);
+    assert_true(all->own_count > 20);
+    PQfinish(open_kind(fixture, all, kinds[0], NULL, 0));
+    for (int i = 0; i < all->own_count; i++)
+        assert_refused(fixture, all->own[i]);
+    free(all);
+}
