@@ -124,6 +124,23 @@ static enum exit_status create(struct admin *admin, const struct arguments *argu
     return EXIT_BY_HAND;
 }
 
+/* Topics can be made by way of a broker that then sends its clients elsewhere. */
+static void warn_of_sink(struct broker *broker)
+{
+    struct findings findings;
+    struct error error;
+
+    if (findings_init(&findings) < 0)
+        return;
+    if (broker_inspect(broker, NULL, &findings, &error) < 0)
+        findings_add_error(&findings, &error);
+    for (int i = 0; i < findings.count; i++)
+        if (findings.items[i].level == FINDING_ERROR)
+            (void)fprintf(stderr, "outbox-relay: warning: %s\n  %s\n", findings.items[i].text,
+                          findings.items[i].fix);
+    findings_free(&findings);
+}
+
 /* Creates a sink's missing topics or stream if it has create = true, so that `run` finds them. */
 static enum exit_status make_destinations(const struct sink_options *options)
 {
@@ -136,6 +153,8 @@ static enum exit_status make_destinations(const struct sink_options *options)
     broker = broker_open(options, NULL, &error);
     if (broker == NULL || broker_ready(broker, &error) < 0)
         status = -1;
+    else
+        warn_of_sink(broker);
     for (int i = 0; status == 0 && i < options->allow.count; i++)
         status = broker_make(broker, options->allow.items[i], &error);
     if (status == 0)

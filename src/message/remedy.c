@@ -84,6 +84,9 @@ static const struct {
                                " then dead retry"},
     {"has no leader", "bring the broker of the partition back: kafka-topics.sh --describe"
                       " --unavailable-partitions"},
+    {"acknowledges nothing, and the relay cannot reach",
+     "in that broker's advertised.listeners write an address that can be reached from here, or make"
+     " this one known to this machine; outbox-relay check tries them all"},
     {"acknowledges nothing", "bring its replicas back: kafka-topics.sh --describe"
                              " --under-min-isr-partitions; the logs of its brokers say more"},
     {"unknown topic", "create the topic, or set create = true in the [sink]"},

@@ -148,7 +148,7 @@ static int inspect(struct broker *broker, const char *destination, struct findin
     struct kafka *kafka = (struct kafka *)broker;
 
     if (destination == NULL)
-        return ready(broker, error);
+        return ready(broker, error) < 0 ? -1 : kafka_inspect_addresses(kafka, findings, error);
     if (check_destination(kafka, destination, error) < 0 || ready(broker, error) < 0)
         return -1;
     return kafka_inspect(kafka, destination, findings, error);

@@ -293,6 +293,8 @@ struct kafka_topic_settings {
     bool compacted;      /* cleanup.policy contains "compact" */
 };
 struct kafka_topic_settings kafka_ask_settings(struct kafka *kafka, const char *name);
+/* addresses.c. Adds an error for each broker whose advertised address this machine cannot reach. */
+int kafka_inspect_addresses(struct kafka *kafka, struct findings *findings, struct error *error);
 int kafka_inspect(struct kafka *kafka, const char *name, struct findings *findings,
                   struct error *error);
 

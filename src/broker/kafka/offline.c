@@ -30,6 +30,7 @@
 
 #include "base/clock.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,11 +264,22 @@ static int32_t choose_good(struct kafka *kafka, const struct kafka_topic *topic)
     return 0;
 }
 
+/* Of the last connection error, if it is about this broker: librdkafka names it HOST:PORT/NUMBER.
+ */
+static const char *trouble_of(const struct kafka *kafka, int broker)
+{
+    char name[24];
+
+    (void)snprintf(name, sizeof name, "/%d: ", broker);
+    return strstr(kafka->trouble, name) != NULL ? kafka->trouble : "";
+}
+
 static void wait_for(struct kafka *kafka, struct message *message, int32_t number,
                      const struct kafka_partition *partition)
 {
     int len = (int)message->destination.len;
     const char *name = message->destination.data;
+    const char *trouble = trouble_of(kafka, partition->leader);
 
     message->partition = number;
     message->wait_max_ms = WAIT_MAX_MS;
@@ -284,7 +296,9 @@ static void wait_for(struct kafka *kafka, struct message *message, int32_t numbe
                      len, name, (int)number, partition->in_sync, partition->replicas);
     else
         batch_refuse(kafka->batch, message, VERDICT_WAIT,
-                     "topic \"%.*s\": partition %d acknowledges nothing", len, name, (int)number);
+                     "topic \"%.*s\": partition %d acknowledges nothing%s%s", len, name,
+                     (int)number, trouble[0] != '\0' ? ", and the relay cannot reach " : "",
+                     trouble);
 }
 
 enum kafka_way kafka_choose_partition(struct kafka *kafka, const struct kafka_topic *topic,
