@@ -347,7 +347,7 @@ TEST(a_zone_that_nobody_confirmed_is_said)
     assert_says(fixture->process.out, "write time_zone = \"Asia/Tokyo\"");
     assert_says(fixture->process.out, "column \"sent_at\" (sent_at) of \"public\".\"events\" has no"
                                       " time zone, and is read as UTC");
-    sql(fixture->conn, "ALTER TABLE events ADD COLUMN day date");
+    sql(fixture->conn, "ALTER TABLE events ADD COLUMN day timestamp");
     write_config_for(fixture, "table = \"events\"\ndue = \"day\"");
     expect(fixture, run_command(fixture, "check"), 0);
     assert_says(fixture->process.out, "column \"day\" (due) of \"public\".\"events\" has no time"
