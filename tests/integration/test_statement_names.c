@@ -319,7 +319,8 @@ static void assert_refused(struct fixture *fixture, const char *word)
     assert_says(fixture->process.err, says);
 }
 
-/* The first and the last kind are tried with other names for the table, which takes longer. */
+/* Only the last kind, which has the most words, is tried with other names for the table, which
+ * takes longer. */
 TEST(no_name_of_a_column_or_table_is_taken_for_one_of_the_statements)
 {
     struct fixture *fixture = *state;
@@ -334,7 +335,7 @@ TEST(no_name_of_a_column_or_table_is_taken_for_one_of_the_statements)
         for (int word = 0; word < all->word_count; word += COLUMNS)
             try_columns(all, conn, &all->words[word],
                         all->word_count - word < COLUMNS ? all->word_count - word : COLUMNS);
-        for (int word = 0; kind % 4 == 0 && word < all->word_count; word++)
+        for (int word = 0; kind == 4 && word < all->word_count; word++)
             try_table(all, conn, all->words[word], all->words[(word + 1) % all->word_count]);
         PQfinish(conn);
     }
