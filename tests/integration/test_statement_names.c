@@ -78,7 +78,8 @@ static void add(char (*words)[WORD_BYTES], int *count, const char *word)
 
 static void add_word(struct statements *all, const char *start, size_t len)
 {
-    static const char *const of_system[] = {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"};
+    static const char *const of_system[] = {"ctid", "xmin",     "xmax",      "cmin",
+                                            "cmax", "tableoid", "relay_part" /* a savepoint */};
     char word[WORD_BYTES];
 
     if (len >= sizeof word || strncmp(start, "zz_", 3) == 0 || strncmp(start, "outbox", 6) == 0)
