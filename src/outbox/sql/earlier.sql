@@ -36,8 +36,8 @@ earlier AS MATERIALIZED (
                      ORDER BY {slice_of_row}, {outbox_name}.{id} LIMIT {passed_rows} + 1
                  ) {outbox_name}
              ) {outbox_name},
-             LATERAL (SELECT {key} AS relay_row_key) keyed,
-             LATERAL (SELECT {key_text:relay_row_key} AS relay_key) texts
+             LATERAL (SELECT {key} AS relay_row_key) relay_keyed,
+             LATERAL (SELECT {key_text:relay_row_key} AS relay_key) relay_texts
              WHERE CASE WHEN relay_number > {passed_rows} THEN true
                         WHEN relay_key IN (SELECT relay_run_key FROM runs) THEN {sink_is_here:$1} END
          ) passed
