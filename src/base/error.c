@@ -25,6 +25,7 @@ int error_set(struct error *error, enum error_kind kind, enum error_origin origi
     error->origin = origin;
     error->hint[0] = '\0';
     error->needs_restart = false;
+    error->is_unanswered = false;
     error->is_schema = false;
     error->position = 0;
     error->sqlstate[0] = '\0';
@@ -50,6 +51,12 @@ int error_hint(struct error *error, const char *format, ...)
 int error_mark_schema(struct error *error)
 {
     error->is_schema = true;
+    return -1;
+}
+
+int error_mark_unanswered(struct error *error)
+{
+    error->is_unanswered = true;
     return -1;
 }
 

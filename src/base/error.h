@@ -23,6 +23,7 @@ struct error {
     char hint[1024];    /* how to fix it, such as an SQL statement or a command; "" when there is
                            nothing to say */
     bool needs_restart; /* of this process: waiting does not help, a new one could go on */
+    bool is_unanswered; /* a server could not be reached, or ended the connection */
     bool is_schema;   /* the tables are not as the configuration says, until a person changes one */
     int position;     /* of a mistake in the SQL, in characters from 1; 0: none */
     char sqlstate[6]; /* PostgreSQL's error code; "" when there is none */
@@ -33,8 +34,9 @@ int error_set(struct error *error, enum error_kind kind, enum error_origin origi
               const char *format, ...) __attribute__((format(printf, 4, 5)));
 int error_hint(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Sets is_schema. Returns -1. */
+/* Set is_schema, or is_unanswered. Return -1. */
 int error_mark_schema(struct error *error);
+int error_mark_unanswered(struct error *error);
 
 int error_no_memory(struct error *error);
 

@@ -256,6 +256,7 @@ static void put_attention(const struct status *status, const struct status_view 
 void status_print(const struct status *status, const struct status_view *view, FILE *out)
 {
     put_summary(status, view, out);
+    put_attention(status, view, out);
     if (status->reason_count > 0)
         put_line(out, view->columns, "why rows are parked or dead:");
     for (int i = 0; i < status->reason_count; i++) {
@@ -269,5 +270,4 @@ void status_print(const struct status *status, const struct status_view *view, F
     for (int i = 0; i < status->sink_count; i++)
         put_sink(status, &status->sinks[i], view, out);
     put_relays(status, view, out);
-    put_attention(status, view, out);
 }

@@ -122,6 +122,17 @@ static void put_lanes(FILE *out, const struct relay_report *report)
         (double)oldest_ms / 1000);
 }
 
+static void put_troubles(FILE *out, const struct relay_report *report)
+{
+    put(out, "failed_steps_total", "counter",
+        "Steps of lanes and of the watcher that failed, whatever the reason.",
+        (double)report->failures);
+    put(out, "lanes_without_progress", "gauge",
+        "Lanes that have made no progress since a step of theirs failed.", report->failing_lanes);
+    put(out, "no_progress_seconds", "gauge", "How long that has lasted, at most.",
+        (double)report->failing_for_ms / 1000);
+}
+
 static double is_up(const struct peer_report *peer)
 {
     return peer->state == PEER_UP || peer->state == PEER_PAUSED;
@@ -285,6 +296,7 @@ void metrics_put(FILE *out, const struct relay_report *report, const struct samp
     put_counts(out, report);
     put_times(out, report);
     put_lanes(out, report);
+    put_troubles(out, report);
     put_peers(out, report, sample);
     put(out, "stable_id_still_seconds", "gauge",
         "How long the highest id below which no row can appear any more has not moved.",

@@ -52,7 +52,10 @@ static bool judge_peer(FILE *out, const struct peer_report *peer, const char *ki
     if (peer->state == PEER_UNKNOWN)
         (void)fprintf(out, "no lane has reached it yet");
     else
-        (void)fprintf(out, "away for %" PRId64 " s", peer->state_for_ms / 1000);
+        (void)fprintf(out, "%s for %" PRId64 " s",
+                      peer->type != NULL || trouble_is_of_absence(&peer->error) ? "away"
+                                                                                : "not usable",
+                      peer->state_for_ms / 1000);
     if (peer->error_for_ms >= 0)
         (void)fprintf(out, ": %s",
                       text_escape(text, sizeof text, peer->error.text, strlen(peer->error.text)));

@@ -36,6 +36,7 @@ static int measure(struct sampler *sampler, struct admin *admin, struct status *
     const struct status_query query = {.routes = &sampler->options->routes,
                                        .sinks = sampler->sinks,
                                        .sink_count = sampler->options->sink_count,
+                                       .self = sampler->report->name,
                                        .wait_ms = wanted ? ANSWER_MS : 0,
                                        .count_max = SAMPLER_COUNT_MAX};
 

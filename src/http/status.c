@@ -11,18 +11,57 @@ static double seconds(int64_t ms)
     return (double)ms / 1000;
 }
 
-static json_t *pack_peer(const struct peer_report *peer, bool is_away)
+static json_t *pack_peer(const struct peer_report *peer, const char *state)
+{
+    bool is_used = peer->state == PEER_UP || peer->state == PEER_PAUSED;
+    const char *error = is_used || peer->error_for_ms < 0 ? "" : peer->error.text;
+
+    return json_pack("{s:s, s:o, s:o, s:o}", "state", state, "since", pack_time(peer->since_ms),
+                     "error", text_or_null(error), "fix",
+                     text_or_null(error[0] != '\0' ? peer->error.hint : ""));
+}
+
+static const char *name_state(const struct peer_report *peer)
 {
     static const char *const states[] = {[PEER_UNKNOWN] = "connecting",
                                          [PEER_UP] = "up",
                                          [PEER_PAUSED] = "paused",
                                          [PEER_AWAY] = "away"};
-    bool is_used = peer->state == PEER_UP || peer->state == PEER_PAUSED;
-    const char *error = is_used || peer->error_for_ms < 0 ? "" : peer->error.text;
 
-    return json_pack("{s:s, s:o, s:o, s:o}", "state", is_away ? "away" : states[peer->state],
-                     "since", pack_time(peer->since_ms), "error", text_or_null(error), "fix",
-                     text_or_null(error[0] != '\0' ? peer->error.hint : ""));
+    return states[peer->state];
+}
+
+/* A database that answers with an error is not away. Idle lanes notice later than the sampler that
+ * it is gone. */
+static json_t *pack_database(const struct peer_report *peer, const struct sample *sample)
+{
+    if (sample_is_unconnected(sample) && trouble_is_of_absence(&sample->error))
+        return pack_peer(peer, "away");
+    return pack_peer(peer, peer->state == PEER_AWAY && !trouble_is_of_absence(&peer->error)
+                               ? "failing"
+                               : name_state(peer));
+}
+
+static json_t *pack_troubles(const struct relay_report *report)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < report->troubles.count; i++) {
+        const struct trouble_report *trouble = &report->troubles.items[i];
+        char lanes[32];
+
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:o, s:I, s:s, s:o, s:o}", "lanes",
+                            trouble_name_lanes(trouble, report->lane_count, lanes, sizeof lanes),
+                            "since", pack_time(report->now_ms - trouble->for_ms), "failures",
+                            (json_int_t)trouble->tries, "of",
+                            trouble->error.origin == ERROR_BROKER     ? "sink"
+                            : trouble->error.origin == ERROR_DATABASE ? "database"
+                                                                      : "process",
+                            "error", pack_text(trouble->error.text), "fix",
+                            text_or_null(trouble->error.hint)));
+    }
+    return list;
 }
 
 static json_t *pack_sinks(const struct relay_report *report)
@@ -37,7 +76,7 @@ static json_t *pack_sinks(const struct relay_report *report)
                       "sent", (json_int_t)totals.sent, "parked", (json_int_t)totals.parked, "dead",
                       (json_int_t)totals.dead, "retried", (json_int_t)totals.retried, "connections",
                       (json_int_t)peer->connects);
-        json_t *state = pack_peer(peer, false);
+        json_t *state = pack_peer(peer, name_state(peer));
 
         (void)json_object_update(sink, state);
         json_decref(state);
@@ -62,18 +101,18 @@ static json_t *pack_lanes(const struct relay_report *report)
     return list;
 }
 
-/* Idle lanes notice later than the sampler that the database is gone. */
 static json_t *pack_process(const struct relay_report *report, const struct sample *sample)
 {
     char stuck[256];
     bool is_healthy = report_is_healthy(report, stuck, sizeof stuck);
 
-    return json_pack("{s:o, s:o, s:s, s:o, s:f, s:o, s:o, s:o}", "time", pack_time(report->now_ms),
-                     "since", pack_time(report->now_ms - report->up_for_ms), "version",
-                     RELAY_VERSION, "stuck", text_or_null(is_healthy ? "" : stuck),
-                     "stable_id_still_seconds", seconds(report->still_for_ms), "database",
-                     pack_peer(&report->peers[REPORT_DATABASE], sample_is_unconnected(sample)),
-                     "sinks", pack_sinks(report), "lanes", pack_lanes(report));
+    return json_pack(
+        "{s:o, s:o, s:s, s:o, s:f, s:o, s:o, s:o, s:o}", "time", pack_time(report->now_ms), "since",
+        pack_time(report->now_ms - report->up_for_ms), "version", RELAY_VERSION, "stuck",
+        text_or_null(is_healthy ? "" : stuck), "stable_id_still_seconds",
+        seconds(report->still_for_ms), "database",
+        pack_database(&report->peers[REPORT_DATABASE], sample), "troubles", pack_troubles(report),
+        "sinks", pack_sinks(report), "lanes", pack_lanes(report));
 }
 
 static json_t *pack_measurement(const struct sample *sample)

@@ -57,6 +57,7 @@ void batch_reset(struct batch *batch)
     batch->count = 0;
     batch->parked = false;
     batch->refused = false;
+    batch->is_asked = false;
     batch->has_more = false;
     batch->wave = 0;
     batch->last_wave = 0;

@@ -19,6 +19,7 @@ struct batch {
     bool refused; /* the rows are in the outbox and have notes: PostgreSQL refused them before */
     int wave;     /* the wave that is being published */
     int last_wave;
+    bool is_asked; /* the database was asked for rows of the outbox, and has answered */
     bool has_more; /* claim again at once: the claim hit its limit of rows or bytes, other slices
                       may have rows, or the claim was dropped */
     /* Why rows stay unsent and are claimed again although they are to be parked, or a note is to

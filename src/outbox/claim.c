@@ -371,6 +371,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     }
     switch (round_read(outbox, batch, request, ROUND_CLAIM, error)) {
     case ROUND_READ:
+        batch->is_asked = claim_is_of_outbox(request);
         break;
     case ROUND_UNREADABLE:
         return isolate(outbox, batch, request, error);

@@ -41,6 +41,9 @@ void outbox_reopen(struct outbox *outbox, const struct outbox_options *options,
 /* Connects, describes the table and prepares the statements, unless the outbox is connected. */
 int outbox_ready(struct outbox *outbox, struct error *error);
 
+/* How many connections it has tried to make. */
+uint64_t outbox_connections(const struct outbox *outbox);
+
 /*
  * Locks the next rows of the outbox in id order, or parked rows that are due, and fills the batch.
  * An empty batch leaves no transaction open; batch->has_more says whether to claim again at once.

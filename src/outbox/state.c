@@ -110,6 +110,11 @@ int outbox_read_acknowledged(struct outbox *outbox, const struct memory_reader *
     return memory_read(&outbox->table, &outbox->session, reader, error);
 }
 
+uint64_t outbox_connections(const struct outbox *outbox)
+{
+    return outbox->connections;
+}
+
 bool outbox_has_claim(const struct outbox *outbox)
 {
     return outbox->session.in_flight;

@@ -13,6 +13,7 @@ struct outbox {
     const struct routes *routes;
     char name[48];
     struct session session;
+    uint64_t connections; /* sessions that were tried */
     struct table table;
     bool mark_is_tried;   /* [outbox] mark has left a row out of `where` */
     bool leaves_rows;     /* of parked rows that are copies, only the copies are settled */

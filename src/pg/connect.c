@@ -184,6 +184,13 @@ static void copy_message(char *out, size_t size, const char *text)
     }
 }
 
+/* Whether a server at its work has refused the connection; one that starts or ends is not. */
+static bool is_at_work(const char *text)
+{
+    return strstr(text, "FATAL:") != NULL && strstr(text, "FATAL:  the database system") == NULL &&
+           strstr(text, "FATAL:  57P") == NULL;
+}
+
 static int refuse(const PGconn *conn, struct error *error)
 {
     char text[sizeof error->text];
@@ -197,6 +204,7 @@ static int refuse(const PGconn *conn, struct error *error)
         return refusals[i].fix != NULL ? error_hint(error, "%s", refusals[i].fix) : -1;
     }
     (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
+    error->is_unanswered = !is_at_work(text);
     for (size_t i = 0; i < sizeof doubts / sizeof *doubts; i++)
         if (strstr(text, doubts[i].says) != NULL)
             return error_hint(error, "%s", doubts[i].fix);
@@ -244,12 +252,14 @@ static PGconn *run(struct bounded_call **late, struct attempt *attempt, int64_t 
             error, ERROR_TRANSIENT, ERROR_DATABASE,
             "database: no connection within %d s; a name lookup or the server may be hanging",
             (int)((waited_ms < limit_ms ? waited_ms + 999 : limit_ms) / 1000));
+        (void)error_mark_unanswered(error);
         return NULL;
     case BOUNDED_BUSY:
         attempt_free(attempt);
         (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                         "database: the previous connection attempt is still running; a name lookup"
                         " or the server may be hanging");
+        (void)error_mark_unanswered(error);
         return NULL;
     case BOUNDED_FAILED:
         break;

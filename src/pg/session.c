@@ -32,8 +32,10 @@ int session_fail(const struct session *session, const PGresult *result, struct e
 
     if (text == NULL)
         text = session->conn != NULL ? PQerrorMessage(session->conn) : "connection closed";
-    if (sqlstate == NULL)
-        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
+    if (sqlstate == NULL) {
+        (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
+        return error_mark_unanswered(error);
+    }
     (void)error_set(error, is_transient(sqlstate) ? ERROR_TRANSIENT : ERROR_PERMANENT,
                     ERROR_DATABASE, "database: %.700s (SQLSTATE %s)", text, sqlstate);
     (void)snprintf(error->sqlstate, sizeof error->sqlstate, "%s", sqlstate);
@@ -78,8 +80,9 @@ static int wait_for(struct session *session, short events, int64_t deadline_ms, 
     if (ready > 0)
         return 0;
     session_close(session);
-    return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s",
-                     ready == 0 ? "no answer within the time limit" : strerror(errno));
+    (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s",
+                    ready == 0 ? "no answer within the time limit" : strerror(errno));
+    return error_mark_unanswered(error);
 }
 
 static int fail_and_close(struct session *session, struct error *error)

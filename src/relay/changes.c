@@ -51,22 +51,11 @@ static const struct {
                        "has given the lock", "had the relay wait for a lock"},
 };
 
-/* Statements may fail on a working connection, because of a privilege, a lock or a table. With an
- * SQLSTATE of class 08, 28, 3D, 53 or 57 the server cannot be used at all. */
 static enum outage outage_of(const struct error *error, int peer)
 {
-    static const char *const away[] = {"08", "28", "3D", "53", "57", NULL};
-
-    if (peer != REPORT_DATABASE)
+    if (peer != REPORT_DATABASE || trouble_is_of_absence(error))
         return OUTAGE_AWAY;
-    if (error_is_sqlstate(error, "55P03"))
-        return OUTAGE_LOCKED;
-    if (error->sqlstate[0] == '\0')
-        return error->kind != ERROR_TRANSIENT ? OUTAGE_REFUSES : OUTAGE_AWAY;
-    for (int i = 0; away[i] != NULL; i++)
-        if (error_is_sqlstate(error, away[i]))
-            return OUTAGE_AWAY;
-    return OUTAGE_REFUSES;
+    return error_is_sqlstate(error, "55P03") ? OUTAGE_LOCKED : OUTAGE_REFUSES;
 }
 
 /* The first failure is often a timeout that says less than the next one. */
@@ -81,6 +70,12 @@ static bool is_another_reason(struct peer_change *change, const char *reason)
         return false;
     change->reasons[change->reason_count++] = hash;
     return true;
+}
+
+static const char *remedy_of(const struct peer_change *change, const struct error *error)
+{
+    return error->hint[0] == '\0' && change->outage == OUTAGE_REFUSES ? "outbox-relay check"
+                                                                      : error->hint;
 }
 
 static void log_away(struct changes *changes, const struct relay_report *report, int peer,
@@ -104,7 +99,7 @@ static void log_away(struct changes *changes, const struct relay_report *report,
     (void)is_another_reason(change, now->error.text);
     log_event(LOG_ERROR,
               LOG_FIELDS(.sink = peer != REPORT_DATABASE ? now->name : NULL,
-                         .error = now->error.text, .hint = now->error.hint,
+                         .error = now->error.text, .hint = remedy_of(change, &now->error),
                          .since_ms = report->now_ms - lasted_ms),
               "%s %s%s%s%s", name_of(name, report, peer),
               again ? words[change->outage].lasts : words[change->outage].begins, lasted, lanes,

@@ -61,13 +61,19 @@ enum lane_result lane_step(struct lane *lane)
     return published == 0 ? finish_step(lane) : fail_step(lane);
 }
 
+/* Unless something of the database has failed since the lane made progress (lane_run.c). */
+static void report_database_up(struct lane *lane)
+{
+    if (!lane->settle_failed && !trouble_is_of(&lane->report.trouble, ERROR_DATABASE))
+        lane_report_up(&lane->report, REPORT_DATABASE);
+}
+
 static int ready(struct lane *lane)
 {
     lane_report_enter(&lane->report, LANE_IS_CONNECTING);
     if (outbox_ready(lane->outbox, &lane->error) < 0)
         return -1;
-    if (!lane->claim_failed && !lane->settle_failed)
-        lane_report_up(&lane->report, REPORT_DATABASE);
+    report_database_up(lane);
     if (lane->memory != NULL && memory_recall(lane->memory, lane->outbox, &lane->error) < 0)
         return -1;
     return read_pauses_if_due(lane) < 0 ? -1 : sinks_ready(&lane->sinks, &lane->error);
@@ -303,7 +309,7 @@ static int settle(struct lane *lane, bool ahead)
         return -1;
     lane_report_time(&lane->report, REPORT_SETTLE, clock_now_us() - began_us);
     lane_report_claim(&lane->report, outbox_has_claim(lane->outbox));
-    lane_report_up(&lane->report, REPORT_DATABASE);
+    report_database_up(lane);
     return 0;
 }
 
@@ -331,12 +337,11 @@ static int claim(struct lane *lane)
         sinks_note_claim(&lane->sinks);
         lane_report_claim(&lane->report, true);
     }
-    lane->claim_failed = outbox_claim(lane->outbox, &lane->batch, &claim, &lane->error) < 0;
-    if (lane->claim_failed)
+    if (outbox_claim(lane->outbox, &lane->batch, &claim, &lane->error) < 0)
         return -1;
     if (lane->batch.count == 0) {
         lane_report_claim(&lane->report, false);
-        lane_report_up(&lane->report, REPORT_DATABASE);
+        report_database_up(lane);
         return 0;
     }
     lane_report_time(&lane->report, REPORT_CLAIM, clock_now_us() - began_us);

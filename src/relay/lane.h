@@ -40,7 +40,6 @@ struct lane {
     struct batch batch;
     struct lane_report report;
     struct error error;         /* why the last step was LANE_BROKEN */
-    bool claim_failed;          /* the last claim failed */
     bool settle_failed;         /* the last settlement failed */
     struct turns_of_lane turns; /* whose rows are claimed next */
     struct declined declined;   /* the parked rows that are left to other relays */

@@ -10,6 +10,10 @@
 #include "message/outcome.h"
 
 #define RETRY_PERMANENT_MAX_MS 30000
+#define LONG_MS 60000 /* a lane that fails for so long waits RETRY_MAX_MS at least */
+#define QUIET_MS                                                                                   \
+    11000 /* an empty claim so long after a failure would have met it again: more than             \
+             the time for which a locked slice is left alone */
 #define SCHEMA_MS 5000
 #define DRAIN_LOOK_MS 20
 #define BACKLOG_BATCHES 8
@@ -17,12 +21,13 @@
     30000 /* of a lane while others poll on its behalf; it then checks its servers */
 
 struct run_state {
-    int failures;      /* consecutive failed steps */
-    bool worked;       /* at least one step has succeeded */
-    int64_t schema_ms; /* since when each step fails because of the schema; 0: none does */
-    int64_t pace_ms;   /* wait after the last step with rows; 0: no rows since the last wait */
-    int full_batches;  /* full batches since the last wait, up to BACKLOG_BATCHES */
-    int policy;        /* scheduling policy before the backlog switched the thread to SCHED_BATCH */
+    int failures;         /* failed steps since one has shown that the next need not wait */
+    uint64_t connections; /* of the lane, when the last step failed */
+    bool worked;          /* at least one step has succeeded */
+    int64_t schema_ms;    /* since when each step fails because of the schema; 0: none does */
+    int64_t pace_ms;      /* wait after the last step with rows; 0: no rows since the last wait */
+    int full_batches;     /* full batches since the last wait, up to BACKLOG_BATCHES */
+    int policy; /* scheduling policy before the backlog switched the thread to SCHED_BATCH */
 };
 
 static struct log_limit limit = {.lines = "failures of lanes"};
@@ -40,22 +45,53 @@ static void log_failure(const struct lane *lane)
         log_limit_line(&limit, LOG_WARN, clock_now_ms(), "the lane waits: %s", error->text);
 }
 
-static void note_success(const struct lane *lane, struct run_state *run_state)
+/* Whether the step has done what it is for: rows have left, or the database has none. An empty
+ * claim proves nothing about rows that another lane may just hold. */
+static bool made_progress(struct lane *lane, enum lane_result result)
 {
-    /* An empty claim is no success while published rows cannot be settled. */
-    if (!lane->settle_failed)
+    const struct batch *batch = &lane->batch;
+
+    if (lane->settle_failed || batch->park_failure != NULL)
+        return false;
+    if (batch->count > 0)
+        return batch_count(batch, OUTCOME_UNSENT) < batch->count;
+    return result == LANE_IDLE && batch->is_asked &&
+           trouble_ends_when_idle(&lane->report.trouble, QUIET_MS);
+}
+
+/* A lane that has kept its connection need not wait longer and longer: only its next rows would. */
+static void note_success(struct lane *lane, struct run_state *run_state, enum lane_result result)
+{
+    bool made = made_progress(lane, result);
+
+    if (made) {
+        trouble_end(&lane->report.trouble);
+        lane_report_up(&lane->report, REPORT_DATABASE);
+    }
+    if (made || (result == LANE_IDLE && !lane->settle_failed && lane->batch.is_asked &&
+                 outbox_connections(lane->outbox) == run_state->connections))
         run_state->failures = 0;
+}
+
+/* `state`: of the lane when the step failed. */
+static void note_failure(struct lane *lane, struct run_state *run_state, enum lane_state state)
+{
+    run_state->failures++;
+    run_state->connections = outbox_connections(lane->outbox);
+    trouble_note(&lane->report.trouble, &lane->error, state == LANE_IS_CONNECTING);
+    log_failure(lane);
 }
 
 static void wait_after_failure(struct lane *lane, struct run_state *run_state)
 {
     int64_t max_ms = lane->error.kind == ERROR_TRANSIENT ? RETRY_MAX_MS : RETRY_PERMANENT_MAX_MS;
+    int64_t wait_ms =
+        backoff_ms(RETRY_FIRST_MS, max_ms, run_state->failures, backoff_random(&lane->random));
 
-    run_state->failures++;
-    log_failure(lane);
+    if (wait_ms < RETRY_MAX_MS && trouble_for_ms(&lane->report.trouble, clock_now_ms()) >= LONG_MS)
+        wait_ms = RETRY_MAX_MS;
     lane_report_enter(&lane->report, LANE_IS_WAITING);
-    (void)stop_wait(lane->stop, backoff_ms(RETRY_FIRST_MS, max_ms, run_state->failures,
-                                           backoff_random(&lane->random)));
+    (void)stop_wait(lane->stop, wait_ms);
 }
 
 /* The table, one of its columns or its schema is gone, or the number of slices is another one. */
@@ -169,6 +205,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
             end_backlog(&run_state);
             if (is_final(lane, &run_state))
                 return LANE_FAILED;
+            note_failure(lane, &run_state, (enum lane_state)atomic_load(&lane->report.state));
             wait_after_failure(lane, &run_state);
             continue;
         }
@@ -176,9 +213,9 @@ enum lane_end lane_run(struct lane *lane, bool drain)
             atomic_store(lane->worked, true);
         run_state.worked = true;
         run_state.schema_ms = 0;
-        if (result == LANE_IDLE ||
-            lane->batch.count > 0) /* an empty claim of parked rows proves little */
-            note_success(lane, &run_state);
+        note_success(lane, &run_state, result);
+        if (lane->batch.park_failure != NULL)
+            trouble_note(&lane->report.trouble, &lane->error, false);
         if (lane->batch.park_failure != NULL)
             log_limit_line(&limit, LOG_ERROR, clock_now_ms(), "%s", lane->error.text);
         if (result == LANE_MORE && lane->batch.count > 0) {

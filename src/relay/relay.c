@@ -65,6 +65,7 @@ struct relay {
     atomic_int running; /* running threads */
     atomic_int lanes_running; /* running threads that are lanes */
     struct report report;
+    struct trouble watcher_trouble;
     struct changes changes;
     pthread_mutex_t changes_lock; /* guards `changes` while lanes run */
     bool first_try_done;          /* a lane has reached its servers, or has failed to */
@@ -498,6 +499,10 @@ struct relay *relay_open(const struct relay_options *options, bool drain, struct
     relay->shutdown_timeout_ms = options->shutdown_timeout_ms;
     atomic_init(&relay->retention_ms, options->outbox.retention_ms);
     report_init(&relay->report, options);
+    lane_name_session(relay->report.name, sizeof relay->report.name, "");
+    relay->report.name[strcspn(relay->report.name, "/")] = '\0';
+    trouble_init(&relay->watcher_trouble);
+    relay->report.watcher = &relay->watcher_trouble;
     changes_init(&relay->changes, options);
     (void)pthread_mutex_init(&relay->changes_lock, NULL);
     missing_init(&relay->missing, options);

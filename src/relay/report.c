@@ -59,6 +59,7 @@ void lane_report_init(struct lane_report *lane, int number)
         lane->times[i].scale = &work_scale;
     lane->times[REPORT_DELIVER].scale = &delivery_scale;
     lane->times[REPORT_BATCH].scale = &batch_scale;
+    trouble_init(&lane->trouble);
     (void)pthread_mutex_init(&lane->lock, NULL);
 }
 
@@ -178,6 +179,8 @@ void lane_report_settled(struct lane_report *lane, const struct batch *batch)
 {
     for (int i = 0; i < batch->count; i++)
         count_message(lane, batch, &batch->messages[i]);
+    if (batch_count(batch, OUTCOME_SENT) > 0)
+        atomic_store_explicit(&lane->sent_at_ms, clock_now_ms(), memory_order_relaxed);
 }
 
 uint64_t lane_report_total(const struct lane_report *lane, enum report_count count)
@@ -320,6 +323,25 @@ static struct lane_snapshot read_lane(const struct lane_report *lane, int64_t no
     };
 }
 
+static void add_trouble(struct relay_report *out, struct trouble *trouble, int lane, int64_t now_ms)
+{
+    int64_t for_ms = trouble_for_ms(trouble, now_ms);
+
+    trouble_list_add(&out->troubles, trouble, lane, now_ms);
+    out->failures += atomic_load(&trouble->failures);
+    out->failing_lanes += for_ms > 0 && lane != TROUBLE_WATCHER;
+    if (for_ms > out->failing_for_ms)
+        out->failing_for_ms = for_ms;
+}
+
+static void add_sent(struct relay_report *out, const struct lane_report *lane, int64_t now_ms)
+{
+    int64_t sent_at_ms = atomic_load_explicit(&lane->sent_at_ms, memory_order_relaxed);
+
+    if (sent_at_ms != 0 && (out->sent_for_ms < 0 || now_ms - sent_at_ms < out->sent_for_ms))
+        out->sent_for_ms = now_ms - sent_at_ms;
+}
+
 void report_read(const struct report *report, struct relay_report *out)
 {
     int64_t now_ms = clock_now_ms();
@@ -334,14 +356,17 @@ void report_read(const struct report *report, struct relay_report *out)
         .still_for_ms = atomic_load(&report->still_ms),
         .sink_count = report->options->sink_count,
         .lane_count = report->lane_count,
+        .sent_for_ms = -1,
     };
     read_peer(report, out, REPORT_DATABASE);
     for (int i = 0; i < out->sink_count; i++)
         read_peer(report, out, i);
     for (int i = 0; i < report->lane_count; i++) {
-        const struct lane_report *lane = report->lanes[i];
+        struct lane_report *lane = report->lanes[i];
 
         out->lanes[i] = read_lane(lane, now_ms);
+        add_trouble(out, &lane->trouble, lane->number, now_ms);
+        add_sent(out, lane, now_ms);
         for (int sink = 0; sink < REPORT_PEERS; sink++)
             for (int j = 0; j < REPORT_COUNT_COUNT; j++)
                 out->counts[sink][j] +=
@@ -349,6 +374,8 @@ void report_read(const struct report *report, struct relay_report *out)
         for (int j = 0; j < REPORT_TIME_COUNT; j++)
             histogram_add(&out->times[j], &lane->times[j]);
     }
+    if (report->watcher != NULL)
+        add_trouble(out, report->watcher, TROUBLE_WATCHER, now_ms);
 }
 
 struct report_totals report_totals(const struct relay_report *report, int sink)

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "message/batch.h"
 #include "relay/options.h"
+#include "relay/trouble.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -106,13 +107,15 @@ struct lane_report {
     int number; /* from 1 */
     _Atomic int state;
     _Atomic int64_t state_at_ms;
+    _Atomic int64_t sent_at_ms;    /* when it settled a sent row last; 0: it has not */
     _Atomic int64_t claimed_at_ms; /* when its claim transaction began; 0: none is open */
     _Atomic int handed[SINKS_MAX]; /* messages handed to the client and not answered yet */
     _Atomic int64_t waits_since_ms[SINKS_MAX]; /* the lane waits for this sink; 0: it does not */
     _Atomic uint64_t counts[REPORT_PEERS][REPORT_COUNT_COUNT];
     struct histogram times[REPORT_TIME_COUNT];
     struct lane_peer peers[REPORT_PEERS];
-    pthread_mutex_t lock; /* guards the errors */
+    struct trouble trouble; /* why it makes no progress */
+    pthread_mutex_t lock;   /* guards the errors */
 };
 
 void lane_report_init(struct lane_report *lane, int number);
@@ -139,9 +142,11 @@ uint64_t lane_report_total(const struct lane_report *lane, enum report_count cou
 
 struct report {
     const struct relay_options *options;
+    char name[48]; /* HOST:PID, as the names of its sessions begin; "": not known */
     int64_t started_ms;
     struct lane_report *lanes[LANES_MAX]; /* complete before the first thread starts */
     int lane_count;
+    struct trouble *watcher;            /* why the watcher makes no progress; NULL: there is none */
     _Atomic int64_t publish_timeout_ms; /* the longest that a lane may be using */
     _Atomic int64_t poll_interval_ms;   /* likewise */
     _Atomic int64_t loop_at_ms;         /* when the main thread last completed a loop */
@@ -201,6 +206,11 @@ struct relay_report {
     int lane_count;
     uint64_t counts[REPORT_PEERS][REPORT_COUNT_COUNT]; /* by sink; the last one is REPORT_NO_SINK */
     struct histogram_sum times[REPORT_TIME_COUNT];
+    struct trouble_list troubles;
+    int64_t failing_for_ms; /* the longest of them; 0: each thread makes progress */
+    int failing_lanes;      /* lanes that make no progress */
+    uint64_t failures;      /* failed steps of the lanes and the watcher */
+    int64_t sent_for_ms;    /* how long ago the last row was sent; -1: none was */
 };
 
 /* Fills *out, which takes about 60 KiB. */

@@ -84,6 +84,26 @@ static json_t *pack_sink(const struct peer_report *peer, size_t error_max)
                      "order", peer->key_order);
 }
 
+static json_t *pack_troubles(const struct relay_report *report, size_t error_max)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < report->troubles.count; i++) {
+        const struct trouble_report *trouble = &report->troubles.items[i];
+        char lanes[32];
+
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:o, s:o, s:I, s:I, s:b}", "lanes",
+                            trouble_name_lanes(trouble, report->lane_count, lanes, sizeof lanes),
+                            "error", pack_error(trouble->error.text, error_max), "fix",
+                            pack_error(trouble->error.hint, 2 * error_max), "since",
+                            (json_int_t)(report->now_ms - trouble->for_ms), "failures",
+                            (json_int_t)trouble->tries, "of_broker",
+                            trouble->error.origin == ERROR_BROKER));
+    }
+    return list;
+}
+
 static json_t *pack(const struct status_replies *replies, uint32_t table,
                     const struct relay_report *report, size_t error_max, int lane_count)
 {
@@ -106,13 +126,14 @@ static json_t *pack(const struct status_replies *replies, uint32_t table,
             lanes, json_pack("[i, s, I, I]", lane->number, lane_state_name(lane->state),
                              (json_int_t)lane->state_for_ms, (json_int_t)lane->claim_for_ms));
     }
-    return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:o}", "table",
-                     (json_int_t)table, "version", RELAY_VERSION, "since",
-                     (json_int_t)(report->now_ms - report->up_for_ms), "sent",
-                     (json_int_t)totals.sent, "parked", (json_int_t)totals.parked, "dead",
-                     (json_int_t)totals.dead, "rate", sent_per_s(replies), "unsent_from",
-                     (json_int_t)unsent_from, "config", fingerprint_pack(&fingerprint), "sinks",
-                     sinks, "lanes", lanes);
+    return json_pack(
+        "{s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:o, s:o, s:o, s:o}", "table", (json_int_t)table,
+        "version", RELAY_VERSION, "since", (json_int_t)(report->now_ms - report->up_for_ms), "sent",
+        (json_int_t)totals.sent, "parked", (json_int_t)totals.parked, "dead",
+        (json_int_t)totals.dead, "rate", sent_per_s(replies), "unsent_from",
+        (json_int_t)unsent_from, "sent_at",
+        (json_int_t)(report->sent_for_ms < 0 ? 0 : report->now_ms - report->sent_for_ms),
+        "config", fingerprint_pack(&fingerprint), "troubles", pack_troubles(report, error_max), "sinks", sinks, "lanes", lanes);
 }
 
 char *status_replies_write(const struct status_replies *replies, uint32_t table,

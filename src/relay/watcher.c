@@ -55,7 +55,9 @@ struct watcher {
     const struct watcher_shared *shared;
     struct watch *watch;
     int failures;            /* consecutive connections that failed or did not last LASTING_MS */
-    int64_t connected_at_ms; /* when the session was connected last */
+    int64_t connect_at_ms;   /* not before then is a connection made */
+    int64_t describe_at_ms;  /* when the tables are described; until then it answers questions */
+    int64_t described_at_ms; /* when they were, in this session; 0: they are not */
     int64_t tick_at_ms;      /* when the next tick of the horizon is due */
     uint64_t away;           /* the sinks that the session's name shows as away */
     struct status_replies replies;
@@ -231,6 +233,14 @@ static int listen_for_inserts(struct watcher *watcher, struct error *error)
     return session_server_version(session) >= 140000 ? session_execute(session, sql, error) : 0;
 }
 
+static int start_to_answer(struct watcher *watcher, struct error *error)
+{
+    if (watcher->answering || watcher->shared->report == NULL)
+        return 0;
+    watcher->answering = true;
+    return status_replies_listen(&watcher->replies, watch_session(watcher->watch), error);
+}
+
 /* Starts what the session should listen for. When it listens, checks that the trigger still exists,
  * which renews the lease. */
 static int check_listening(struct watcher *watcher, struct error *error)
@@ -241,11 +251,8 @@ static int check_listening(struct watcher *watcher, struct error *error)
     uint32_t oid = watcher->notify.oid; /* the table may have been replaced by another */
 
     watcher->check_at_ms = clock_now_ms() + CHECK_MS;
-    if (!watcher->answering && shared->report != NULL) {
-        watcher->answering = true;
-        if (status_replies_listen(&watcher->replies, session, error) < 0)
-            return -1;
-    }
+    if (start_to_answer(watcher, error) < 0)
+        return -1;
     if (shared->wake == NULL)
         return 0;
     if (notify_describe(&watcher->notify, session, table, error) < 0)
@@ -270,6 +277,8 @@ static int tick(struct watcher *watcher, struct error *error)
 
     if (opened && watcher->shared->wake != NULL)
         wake_notify(watcher->shared->wake);
+    if (status == 0 && watcher->shared->report != NULL)
+        trouble_end(watcher->shared->report->watcher);
     return status;
 }
 
@@ -306,18 +315,38 @@ static int store_memory(struct watcher *watcher, bool now, struct error *error)
                         error);
 }
 
+static int answer(struct watcher *watcher, struct error *error)
+{
+    return status_replies_send(&watcher->replies, watch_session(watcher->watch),
+                               watch_table(watcher->watch)->oid, error);
+}
+
+/* Whatever is wrong with the tables, the session answers questions about it. */
+static int describe(struct watcher *watcher, struct error *error)
+{
+    if (clock_now_ms() < watcher->describe_at_ms)
+        return answer(watcher, error);
+    if (watch_describe(watcher->watch, error) < 0)
+        return -1;
+    watcher->described_at_ms = clock_now_ms();
+    watcher->tick_at_ms = 0;
+    watcher->check_at_ms = 0;
+    return 0;
+}
+
 /* The flush is done first, because a lane that has claimed rows waits for it. */
 static int work(struct watcher *watcher, struct error *error)
 {
     if (watch_flush(watcher->watch, error) < 0 || hear(watcher, error) < 0)
         return -1;
+    if (watcher->described_at_ms == 0)
+        return describe(watcher, error);
     if (clock_now_ms() >= watcher->check_at_ms && check_listening(watcher, error) < 0)
         return -1;
     if (watcher->listening && !watcher->armed && clock_now_ms() >= watcher->arm_at_ms &&
         try_to_arm(watcher, error) < 0)
         return -1;
-    if (status_replies_send(&watcher->replies, watch_session(watcher->watch),
-                            watch_table(watcher->watch)->oid, error) < 0)
+    if (answer(watcher, error) < 0)
         return -1;
     if (clock_now_ms() < watcher->tick_at_ms)
         return 0;
@@ -329,9 +358,11 @@ static int work(struct watcher *watcher, struct error *error)
     return store_memory(watcher, false, error);
 }
 
-/* A tick, which is at most a second away, or the time to arm. */
+/* A tick, which is at most a second away, or the time to describe or to arm. */
 static int64_t next_event_ms(const struct watcher *watcher)
 {
+    if (watcher->described_at_ms == 0)
+        return watcher->describe_at_ms;
     return watcher->listening && !watcher->armed && watcher->arm_at_ms < watcher->tick_at_ms
                ? watcher->arm_at_ms
                : watcher->tick_at_ms;
@@ -366,16 +397,25 @@ static void wait_for_event(struct watcher *watcher)
         watcher->tick_at_ms = 0;
 }
 
-static void wait_to_reconnect(struct watcher *watcher, const struct error *error)
+/* The first failure is followed by the next try at once. */
+static int64_t retry_ms(const struct watcher *watcher)
 {
-    int64_t retry_ms = RETRY_MS;
+    int64_t ms = watcher->failures > 1 ? RETRY_MS : 0;
 
-    for (int i = 0; i < watcher->failures && retry_ms < RETRY_MS_MAX; i++)
-        retry_ms *= 2;
+    for (int i = 2; i < watcher->failures && ms < RETRY_MS_MAX; i++)
+        ms *= 2;
+    return ms < RETRY_MS_MAX ? ms : RETRY_MS_MAX;
+}
+
+/* A failure is not logged at once, because the lanes log that the database is away. */
+static void note_failure(struct watcher *watcher, const struct error *error, bool was_connecting)
+{
     if (++watcher->failures == 6)
         log_event(LOG_WARN, LOG_FIELDS(.error = error->text, .hint = error->hint),
                   "the watcher cannot stay connected");
-    (void)stop_wait(watcher->shared->stop, retry_ms);
+    if (watcher->shared->report != NULL)
+        trouble_note(watcher->shared->report->watcher, error, was_connecting);
+    watch_fail_flush(watcher->watch, error);
 }
 
 /* Ends the session. Lanes are woken, because notifications may have been missed. A session that did
@@ -384,7 +424,6 @@ static void end_session(struct watcher *watcher, const struct error *error)
 {
     log_event(LOG_DEBUG, LOG_FIELDS(.error = error->text), "the watcher's connection has ended");
     watch_disconnect(watcher->watch);
-    watch_fail_flush(watcher->watch, error);
     watcher->answering = false;
     watcher->armed = false;
     if (watcher->listening) {
@@ -392,29 +431,30 @@ static void end_session(struct watcher *watcher, const struct error *error)
         wake_disarm(watcher->shared->wake);
         wake_notify(watcher->shared->wake);
     }
-    if (clock_now_ms() - watcher->connected_at_ms >= LASTING_MS)
+    if (watcher->described_at_ms != 0 && clock_now_ms() - watcher->described_at_ms >= LASTING_MS)
         watcher->failures = 0;
-    if (watcher->failures > 0)
-        wait_to_reconnect(watcher, error);
-    else
-        watcher->failures = 1;
+    note_failure(watcher, error, false);
 }
 
-/* A failure is not logged at once, because the lanes log that the database is away. */
+/* Connections are as far apart as failures ask for. The time until the next try is spent connected,
+ * so that questions are answered. */
 static void reconnect(struct watcher *watcher)
 {
     struct error error;
 
-    if (watch_connect(watcher->watch, &error) == 0) {
-        watcher->connected_at_ms = clock_now_ms();
-        watcher->away = 0;
-        watcher->tick_at_ms = 0;
-        watcher->check_at_ms = 0;
-        watcher->credit = CREDIT_MAX;
+    if (stop_wait(watcher->shared->stop, clock_left_ms(watcher->connect_at_ms)))
+        return;
+    watcher->connect_at_ms = clock_now_ms() + retry_ms(watcher);
+    if (watch_connect(watcher->watch, &error) < 0) {
+        note_failure(watcher, &error, true);
         return;
     }
-    watch_fail_flush(watcher->watch, &error);
-    wait_to_reconnect(watcher, &error);
+    watcher->describe_at_ms = watcher->connect_at_ms;
+    watcher->described_at_ms = 0;
+    watcher->away = 0;
+    watcher->credit = CREDIT_MAX;
+    if (start_to_answer(watcher, &error) < 0)
+        end_session(watcher, &error);
 }
 
 void watcher_run(const struct watcher_shared *shared)

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TROUBLE_MS 2000 /* a lane that fails for less is not named */
+#define STILL_S 30      /* rows that wait for less are nothing */
+
 static struct findings *of(struct status *status)
 {
     return &status->attention;
@@ -28,8 +31,34 @@ int status_note_unknown(const struct admin *admin, struct status *status, const 
     return 0;
 }
 
-/* A relay alone does not send rows that are held, so they are not counted here. */
-static void note_relays(struct status *status)
+static bool is_self(const struct status_query *query, const char *relay)
+{
+    return query->self != NULL && strcmp(query->self, relay) == 0;
+}
+
+static bool sink_is_paused(const struct status *status, const char *sink, size_t len)
+{
+    for (int i = 0; i < status->pauses->count; i++) {
+        const struct pause_note *pause = &status->pauses->items[i];
+
+        if (strcmp(pause->what, pause_word(PAUSE_SINK)) == 0 && strlen(pause->name) == len &&
+            memcmp(pause->name, sink, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool a_sink_is_away(const struct status *status)
+{
+    for (int i = 0; i < status->sink_count; i++)
+        if (strcmp(status->sinks[i].state, "away") == 0)
+            return true;
+    return false;
+}
+
+/* A relay alone does not send rows that are held, so they are not counted here. What keeps this
+ * command from reading figures may keep a relay from answering. */
+static void note_relays(const struct status_query *query, struct status *status)
 {
     int64_t unsent = status->backlog + status->parked - status->held;
     bool is_bound = status->backlog_is_bound || status->parked_is_bound;
@@ -43,12 +72,106 @@ static void note_relays(struct status *status)
                     "outbox-relay run");
     }
     for (int i = 0; i < status->process_count; i++)
-        if (status->has_asked && !status->processes[i].answers) {
-            finding_fix(findings_add(of(status), FINDING_WARNING,
-                                     "relay %s does not answer: it may hang",
-                                     status->processes[i].name),
-                        "read its log; start it anew when that says nothing");
+        if (status->has_asked && !status->processes[i].answers &&
+            !is_self(query, status->processes[i].name)) {
+            bool is_alone = status->unknown == 0;
+
+            finding_fix(findings_add(of(status), FINDING_WARNING, "relay %s does not answer: it %s",
+                                     status->processes[i].name,
+                                     is_alone ? "may hang" : "may wait for the database, too"),
+                        "%s", is_alone ? "read its log; start it anew when that says nothing" : "");
         }
+}
+
+/* Of relays that say the same, the first is named. */
+static void note_trouble(struct status *status, int at)
+{
+    const struct status_trouble *trouble = &status->troubles[at];
+    int64_t for_s = (status->taken_ms - trouble->since_ms) / 1000;
+    char others[48] = "";
+    int alike = 0;
+
+    for (int i = 0; i < status->trouble_count; i++)
+        if (strcmp(status->troubles[i].error, trouble->error) == 0) {
+            if (i < at)
+                return;
+            alike++;
+        }
+    if (alike > 1)
+        (void)snprintf(others, sizeof others, " and %d others", alike - 1);
+    finding_fix(findings_add(of(status), FINDING_ERROR,
+                             "relay %s, %s%s: no progress for %" PRId64 " s, %" PRId64
+                             " failed tries: %s",
+                             trouble->relay, trouble->lanes, others, for_s > 0 ? for_s : 0,
+                             trouble->failures, trouble->error),
+                "%s", trouble->fix);
+}
+
+/* What is over within a moment needs nobody. Sinks that are away are named by themselves. */
+static void note_troubles(const struct status_query *query, struct status *status)
+{
+    bool away = a_sink_is_away(status);
+
+    for (int i = 0; i < status->trouble_count; i++) {
+        const struct status_trouble *trouble = &status->troubles[i];
+
+        if (status->taken_ms - trouble->since_ms >= TROUBLE_MS && !(trouble->of_broker && away) &&
+            !is_self(query, trouble->relay))
+            note_trouble(status, i);
+    }
+}
+
+/* When a relay sent a row last, or was started. */
+static int64_t last_sent_ms(const struct status *status)
+{
+    int64_t last_ms = 0;
+
+    for (int i = 0; i < status->process_count; i++) {
+        const struct status_relay *relay = &status->processes[i];
+        int64_t at_ms = relay->sent_at_ms > relay->since_ms ? relay->sent_at_ms : relay->since_ms;
+
+        if (relay->answers && at_ms > last_ms)
+            last_ms = at_ms;
+    }
+    return last_ms;
+}
+
+static const struct status_lane *busiest_lane(const struct status *status)
+{
+    const struct status_lane *found = NULL;
+
+    for (int i = 0; i < status->lane_count; i++) {
+        const struct status_lane *lane = &status->lane_list[i];
+
+        if (strcmp(lane->state, "idle") != 0 && (found == NULL || lane->state_s > found->state_s))
+            found = lane;
+    }
+    return found;
+}
+
+/* Rows wait, none is sent, and nothing says why. */
+static void note_standstill(struct status *status)
+{
+    const struct status_lane *lane = busiest_lane(status);
+    int64_t last_ms = last_sent_ms(status);
+    int64_t still_s = (status->taken_ms - last_ms) / 1000;
+    bool is_busy = lane != NULL && lane->state_s >= STILL_S;
+
+    if (status->backlog <= status->refused || last_ms == 0 || still_s < STILL_S ||
+        (status->backlog_oldest_s < STILL_S && !is_busy) || status->trouble_count > 0 ||
+        status->pauses->count > 0 || a_sink_is_away(status))
+        return;
+    finding_fix(
+        is_busy
+            ? findings_add(of(status), FINDING_ERROR,
+                           "rows wait, and none has been sent for %" PRId64
+                           " s: lane %d of relay %s has been %s for %.0f s",
+                           still_s, lane->number, lane->relay, lane->state, lane->state_s)
+            : findings_add(of(status), FINDING_ERROR,
+                           "rows wait, and none has been sent for %" PRId64 " s; no lane says why",
+                           still_s),
+        "SELECT pid, application_name, state, wait_event_type, wait_event, pg_blocking_pids(pid)"
+        " FROM pg_stat_activity WHERE application_name LIKE 'outbox-relay/%%';");
 }
 
 /* Nothing waits for such a relay, because the others send its rows; so nothing else shows it. */
@@ -77,6 +200,8 @@ static void note_sinks(struct status *status)
     for (int i = 0; i < status->sink_count; i++) {
         const struct status_sink *sink = &status->sinks[i];
 
+        if (sink_is_paused(status, sink->name, strlen(sink->name)))
+            continue; /* nobody tries it */
         if (strcmp(sink->state, "away") != 0) {
             if (sink->error[0] == '\0')
                 continue;
@@ -118,6 +243,8 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
                                                      : "rows wait";
         const char *remedy = remedy_for(why);
 
+        if (sink_is_paused(status, waits_for, strcspn(waits_for, "/")))
+            continue;
         if (waits_for[0] == '\0') {
             if (status->dead <= 0)
                 continue; /* the earlier rows are tried again by themselves */
@@ -205,10 +332,13 @@ static void note_slices(const struct admin *admin, struct status *status)
                 "%s", error.hint);
 }
 
-int status_fill_attention(struct admin *admin, struct status *status, struct error *error)
+int status_fill_attention(struct admin *admin, const struct status_query *query,
+                          struct status *status, struct error *error)
 {
-    note_relays(status);
+    note_relays(query, status);
     relays_compare(status, NULL, NULL, of(status));
+    note_troubles(query, status);
+    note_standstill(status);
     note_sinks(status);
     note_pauses(status);
     note_dead(status);

@@ -83,12 +83,13 @@ static json_t *pack_processes(const struct status *status)
         fingerprint_whole(&relay->config, config);
         (void)json_array_append_new(
             list,
-            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
                       pack_text(relay->name), "answers",
                       status->has_asked ? json_boolean(known) : json_null(), "version",
                       text_or_null(relay->version), "config", text_or_null(config), "since",
                       pack_time(relay->since_ms), "sent", count_or_null(known ? relay->sent : -1),
-                      "parked", count_or_null(known ? relay->parked : -1), "dead",
+                      "last_sent", pack_time(relay->sent_at_ms), "parked",
+                      count_or_null(known ? relay->parked : -1), "dead",
                       count_or_null(known ? relay->dead : -1), "rate_per_second",
                       number_or_null(relay->per_s)));
     }
@@ -106,6 +107,23 @@ static json_t *pack_lanes(const struct status *status)
             list, json_pack("{s:o, s:i, s:o, s:o}", "relay", pack_text(lane->relay), "lane",
                             lane->number, "state", text_or_null(lane->state), "transaction_seconds",
                             number_or_null(lane->transaction_s)));
+    }
+    return list;
+}
+
+static json_t *pack_troubles(const struct status *status)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < status->trouble_count; i++) {
+        const struct status_trouble *trouble = &status->troubles[i];
+
+        (void)json_array_append_new(
+            list,
+            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "relay", pack_text(trouble->relay), "lanes",
+                      pack_text(trouble->lanes), "since", pack_time(trouble->since_ms), "failures",
+                      count_or_null(trouble->failures), "error", pack_text(trouble->error), "fix",
+                      text_or_null(trouble->fix)));
     }
     return list;
 }
@@ -169,6 +187,7 @@ json_t *status_pack(const struct status *status)
                   {"sinks", pack_sinks(status)},
                   {"processes", pack_processes(status)},
                   {"lane_states", pack_lanes(status)},
+                  {"troubles", pack_troubles(status)},
                   {"pauses", pack_pauses(status)},
                   {"attention", pack_attention(status)}};
     bool whole = object != NULL;

@@ -233,9 +233,10 @@ static int status_init(struct status *status)
     status->sinks = calloc(STATUS_SINKS_MAX, sizeof *status->sinks);
     status->processes = calloc(STATUS_RELAYS_MAX, sizeof *status->processes);
     status->lane_list = calloc(STATUS_LANES_MAX, sizeof *status->lane_list);
+    status->troubles = calloc(STATUS_TROUBLES_MAX, sizeof *status->troubles);
     status->pauses = calloc(1, sizeof *status->pauses);
     return findings_init(&status->attention) < 0 || status->pauses == NULL ||
-                   status->sinks == NULL || status->processes == NULL || status->lane_list == NULL
+                   status->sinks == NULL || status->processes == NULL || status->lane_list == NULL || status->troubles == NULL
                ? -1
                : 0;
 }
@@ -290,7 +291,7 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
     if (relays_ask(&asking, admin, status, query->wait_ms, error) < 0 ||
         relays_hear(&asking, error) < 0 || read_order(admin, status, error) < 0 ||
         read_database(admin, query, asking.unsent_from, status, error) < 0 ||
-        status_fill_attention(admin, status, error) < 0)
+        status_fill_attention(admin, query, status, error) < 0)
         result = -1;
     admin->session.notifications.on_arrival = NULL;
     return result;
@@ -301,6 +302,7 @@ void status_free(struct status *status)
     free(status->sinks);
     free(status->processes);
     free(status->lane_list);
+    free(status->troubles);
     free(status->pauses);
     findings_free(&status->attention);
     *status = (struct status){0};

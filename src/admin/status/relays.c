@@ -166,11 +166,30 @@ static void take_lane(struct status *status, const char *relay, const json_t *va
     lane->transaction_s = claim_for_ms >= 0 ? (double)claim_for_ms / 1000 : -1;
 }
 
+static void take_trouble(struct status *status, const char *relay, const json_t *object)
+{
+    struct status_trouble *trouble;
+
+    if (status->trouble_count == STATUS_TROUBLES_MAX)
+        return;
+    trouble = &status->troubles[status->trouble_count++];
+    *trouble = (struct status_trouble){
+        .since_ms = read_count(object, "since"),
+        .failures = read_count(object, "failures"),
+        .of_broker = json_is_true(json_object_get(object, "of_broker")),
+    };
+    (void)snprintf(trouble->relay, sizeof trouble->relay, "%s", relay);
+    read_text(trouble->lanes, sizeof trouble->lanes, json_object_get(object, "lanes"));
+    read_text(trouble->error, sizeof trouble->error, json_object_get(object, "error"));
+    read_text(trouble->fix, sizeof trouble->fix, json_object_get(object, "fix"));
+}
+
 static void take(struct asking *asking, struct status_relay *relay, const json_t *answer)
 {
     const json_t *unsent_from = json_object_get(answer, "unsent_from");
     const json_t *lanes = json_object_get(answer, "lanes");
     const json_t *sinks = json_object_get(answer, "sinks");
+    const json_t *troubles = json_object_get(answer, "troubles");
     double per_s = json_number_value(json_object_get(answer, "rate"));
 
     relay->answers = true;
@@ -181,11 +200,14 @@ static void take(struct asking *asking, struct status_relay *relay, const json_t
     read_text(relay->version, sizeof relay->version, json_object_get(answer, "version"));
     relay->since_ms = read_count(answer, "since");
     relay->sent = read_count(answer, "sent");
+    relay->sent_at_ms = read_count(answer, "sent_at");
     relay->parked = read_count(answer, "parked");
     relay->dead = read_count(answer, "dead");
     relay->per_s = per_s > 0 ? (per_s < RATE_MAX ? per_s : RATE_MAX) : 0;
     for (size_t i = 0; i < json_array_size(sinks); i++)
         take_sink(asking->status, relay, json_array_get(sinks, i));
+    for (size_t i = 0; i < json_array_size(troubles); i++)
+        take_trouble(asking->status, relay->name, json_array_get(troubles, i));
     for (size_t i = 0; i < json_array_size(lanes); i++)
         take_lane(asking->status, relay->name, json_array_get(lanes, i));
 }
@@ -196,8 +218,10 @@ bool relays_take(struct asking *asking, int process, const char *json)
     const json_t *table = json_object_get(answer, "table");
     bool fits = json_is_integer(table);
 
+    /* 0: it has not seen its table yet, as while somebody locks it. */
     asking->of_another_table[process] =
-        fits && (uint32_t)json_integer_value(table) != asking->admin->table.oid;
+        fits && json_integer_value(table) != 0 &&
+        (uint32_t)json_integer_value(table) != asking->admin->table.oid;
     if (fits && !asking->of_another_table[process])
         take(asking, &asking->status->processes[process], answer);
     json_decref(answer);

@@ -8,9 +8,10 @@
  * status, the relays' part. Each relay answers with JSON in ASCII, so that it works in a database
  * of any encoding, as the payload of a notification (relay/status_replies.h writes it):
  * {"table": OID, "version": TEXT, "since": MS, "sent": N, "parked": N, "dead": N, "rate": PER_S,
- *  "unsent_from": ID, "config": FINGERPRINT (fingerprint.h), "sinks": [{"name": TEXT, "state":
- * TEXT, "since": MS, "error": TEXT, "order": TEXT}], "lanes": [[NUMBER, STATE, FOR_MS,
- * CLAIM_FOR_MS]]}
+ *  "unsent_from": ID, "sent_at": MS, "config": FINGERPRINT (fingerprint.h),
+ *  "troubles": [{"lanes": TEXT, "error": TEXT, "fix": TEXT, "since": MS, "failures": N,
+ *  "of_broker": BOOLEAN}], "sinks": [{"name": TEXT, "state": TEXT, "since": MS, "error": TEXT,
+ *  "order": TEXT}], "lanes": [[NUMBER, STATE, FOR_MS, CLAIM_FOR_MS]]}
  */
 
 /* The channel of questions. The payload of a question is a token; the answer goes to the channel

@@ -16,6 +16,7 @@
 #define STATUS_SINKS_MAX 16
 #define STATUS_RELAYS_MAX 64
 #define STATUS_LANES_MAX 256
+#define STATUS_TROUBLES_MAX 32
 #define STATUS_REASONS_MAX 5
 #define STATUS_COUNT_MAX 100000 /* a command counts rows of each kind so far */
 
@@ -42,12 +43,24 @@ struct status_relay {
     char version[32];
     int64_t since_ms; /* started */
     int64_t sent;
+    int64_t sent_at_ms; /* when it sent the last row; 0: it has sent none */
     int64_t parked;
     int64_t dead;
     double per_s;  /* sent, in the last seconds; -1: unknown */
     int lanes;     /* its connections to the database */
     uint32_t away; /* the sinks that it cannot publish to: a bit for each, as in status.sinks */
     struct fingerprint config; /* what it would do with a row */
+};
+
+/* Why lanes of a process make no progress. */
+struct status_trouble {
+    char relay[96]; /* HOST:PID */
+    char lanes[32]; /* "2 of 8 lanes" */
+    char error[256];
+    char fix[512];
+    int64_t since_ms; /* no progress since */
+    int64_t failures; /* failed steps since then */
+    bool of_broker;   /* the sinks say it, too */
 };
 
 struct status_lane {
@@ -92,6 +105,8 @@ struct status {
     int process_count;
     struct status_lane *lane_list; /* the first STATUS_LANES_MAX */
     int lane_count;
+    struct status_trouble *troubles; /* the first STATUS_TROUBLES_MAX */
+    int trouble_count;
     struct pause_notes *pauses;
     struct sink_losses losses; /* what brokers may have lost */
     struct findings attention; /* what needs somebody, each with what mends it */
@@ -103,8 +118,10 @@ struct status_query {
     const struct routes *routes;
     const char *const *sinks; /* names */
     int sink_count;
-    int wait_ms;   /* how long relays may take to answer; 0: they are not asked */
-    int count_max; /* counting unsent, parked or dead rows stops here */
+    const char *self; /* the process that asks, HOST:PID, which says itself what is wrong with it;
+                         NULL: it is no relay */
+    int wait_ms;      /* how long relays may take to answer; 0: they are not asked */
+    int count_max;    /* counting unsent, parked or dead rows stops here */
 };
 
 /* Makes the connection fit for status, and for nothing else: it only reads, and uses indexes
@@ -124,7 +141,8 @@ int status_note_unknown(const struct admin *admin, struct status *status, const 
                         const struct error *error);
 
 /* Fills status->attention when the rest of *status is known. 0, or -1 with *error set. */
-int status_fill_attention(struct admin *admin, struct status *status, struct error *error);
+int status_fill_attention(struct admin *admin, const struct status_query *query,
+                          struct status *status, struct error *error);
 
 /* The rate between two of them, for relays that do not answer; sets per_s of the newer. */
 void status_compare(struct status *status, const struct status *before);

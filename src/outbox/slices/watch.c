@@ -32,6 +32,8 @@
                           */
 #define LOWEST_MS 1000   /* statement_timeout of the search for the table's lowest id */
 #define SCAN_MS_MAX 2500 /* statement_timeout of a tick: lanes may be waiting for a flush */
+/* How long it waits for a lock: less than `status` waits for an answer of this session. */
+#define LOCK_TIMEOUT "SET lock_timeout = 500"
 
 struct watch {
     const struct outbox_options *options;
@@ -151,8 +153,15 @@ static int connect_session(struct watch *watch, struct error *error)
     if (session_open(&watch->session, &session, watch->name, error) < 0 ||
         server_check_role(&watch->session, watch->options->allow_superuser, error) < 0 ||
         server_check_identity(&watch->server, &watch->session, error) < 0 ||
-        server_terminate_previous(&watch->session, error) < 0 ||
-        describe_table(&watch->table, &watch->session, watch->options, error) < 0 ||
+        server_terminate_previous(&watch->session, error) < 0)
+        return -1;
+    watch->session.wait_ms = 0;
+    return session_execute(&watch->session, LOCK_TIMEOUT, error);
+}
+
+static int describe(struct watch *watch, struct error *error)
+{
+    if (describe_table(&watch->table, &watch->session, watch->options, error) < 0 ||
         describe_check_usable(&watch->table, &watch->session, watch->options, error) < 0)
         return -1;
     watch->bounded = table_has_integer_ids(&watch->table);
@@ -160,7 +169,6 @@ static int connect_session(struct watch *watch, struct error *error)
                             session_force_generic_plans(&watch->session, error) < 0) ||
                            prepare_queries(watch, error) < 0))
         return -1;
-    watch->session.wait_ms = 0;
     horizon_connected(watch->horizon, &watch->server);
     return 0;
 }
@@ -169,8 +177,15 @@ int watch_connect(struct watch *watch, struct error *error)
 {
     if (connect_session(watch, error) == 0)
         return 0;
-    table_name_holders(&watch->table, &watch->session, error);
     watch_disconnect(watch);
+    return -1;
+}
+
+int watch_describe(struct watch *watch, struct error *error)
+{
+    if (describe(watch, error) == 0)
+        return 0;
+    table_name_holders(&watch->table, &watch->session, error);
     return -1;
 }
 

@@ -23,6 +23,8 @@ struct watch *watch_open(const struct outbox_options *options, const char *name,
 void watch_close(struct watch *watch);
 
 int watch_connect(struct watch *watch, struct error *error);
+/* Prepares for ticks. The session answers questions before, and while it cannot be done. */
+int watch_describe(struct watch *watch, struct error *error);
 void watch_disconnect(struct watch *watch);
 bool watch_is_connected(const struct watch *watch);
 /* Makes the session's application_name "outbox-relay/" and `name`, until the session ends. */
