@@ -251,6 +251,7 @@ static void put_attention(const struct status *status, const struct status_view 
             (void)fprintf(out, INDENT "fix: %s\n",
                           terminal_text(text, sizeof text, text_of(finding->fix), false));
     }
+    put_line(out, view->columns, "%s", "");
 }
 
 void status_print(const struct status *status, const struct status_view *view, FILE *out)

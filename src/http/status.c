@@ -18,7 +18,9 @@ static json_t *pack_peer(const struct peer_report *peer, const char *state)
 
     return json_pack("{s:s, s:o, s:o, s:o}", "state", state, "since", pack_time(peer->since_ms),
                      "error", text_or_null(error), "fix",
-                     text_or_null(error[0] != '\0' ? peer->error.hint : ""));
+                     text_or_null(error[0] == '\0'              ? ""
+                                  : peer->error.hint[0] != '\0' ? peer->error.hint
+                                                                : "outbox-relay check"));
 }
 
 static const char *name_state(const struct peer_report *peer)

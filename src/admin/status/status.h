@@ -43,13 +43,13 @@ struct status_relay {
     char version[32];
     int64_t since_ms; /* started */
     int64_t sent;
-    int64_t sent_at_ms; /* when it sent the last row; 0: it has sent none */
     int64_t parked;
     int64_t dead;
     double per_s;  /* sent, in the last seconds; -1: unknown */
     int lanes;     /* its connections to the database */
     uint32_t away; /* the sinks that it cannot publish to: a bit for each, as in status.sinks */
     struct fingerprint config; /* what it would do with a row */
+    int64_t sent_at_ms; /* when it sent the last row; 0: it has sent none */
 };
 
 /* Why lanes of a process make no progress. */

@@ -15,8 +15,8 @@ static struct status_sink sinks[] = {
     {"bus", "up", NOW_MS - 86400000, "", "one by one (why)", 0, 1},
 };
 static struct status_relay relays[] = {
-    {"relay-1:10", true, "1.2.3", NOW_MS - 3723000, 1234567, 30, 3, 40.4, 2, 1U << 0, {0}},
-    {"relay-2:10", false, "", 0, 0, 0, 0, -1, 2, 0, {0}},
+    {"relay-1:10", true, "1.2.3", NOW_MS - 3723000, 1234567, 30, 3, 40.4, 2, 1U << 0, {0}, NOW_MS},
+    {"relay-2:10", false, "", 0, 0, 0, 0, -1, 2, 0, {0}, 0},
 };
 static struct status_lane lanes[] = {
     {"relay-1:10", 1, "publishing", 0.25, 0.5},
@@ -88,6 +88,14 @@ TEST(all_that_matters_fits_80_by_24)
               "dead     3, oldest 2 h 01 min\n"
               "order    the trigger locks each key\n"
               "rate     40/s\n"
+              "\n"
+              "attention\n"
+              "- 3 rows are dead: they stay until you retry or drop them\n"
+              "  fix: outbox-relay dead list\n"
+              "- transaction of pid 4711 (role \"reports\", nightly report, idle in transaction)\n"
+              "  is open for 12 min: PostgreSQL cannot remove rows sent since\n"
+              "  fix: SELECT pg_catalog.pg_terminate_backend(4711);\n"
+              "\n"
               "why rows are parked or dead:\n"
               "  30: unknown topic\n"
               "  3: no [[route]] matches topic \"x\\x1b[2J\"\n"
@@ -97,14 +105,7 @@ TEST(all_that_matters_fits_80_by_24)
               "bus: up since 2026-09-20T14:13:20Z; the events of a key leave one by one (why)\n"
               "relays   2 with 4 lanes\n"
               "  relay-1:10  2 lanes, up 1 h 02 min, 1,234,567 sent, 40/s, version 1.2.3\n"
-              "  relay-2:10  2 lanes, does not answer\n"
-              "\n"
-              "attention\n"
-              "- 3 rows are dead: they stay until you retry or drop them\n"
-              "  fix: outbox-relay dead list\n"
-              "- transaction of pid 4711 (role \"reports\", nightly report, idle in transaction)\n"
-              "  is open for 12 min: PostgreSQL cannot remove rows sent since\n"
-              "  fix: SELECT pg_catalog.pg_terminate_backend(4711);\n");
+              "  relay-2:10  2 lanes, does not answer\n");
     free(text);
 }
 

@@ -61,9 +61,10 @@ static void enter(struct peer_report *peer, enum peer_state state, const char *w
     peer->state = state;
     peer->state_for_ms = 0;
     peer->lanes_away = state == PEER_AWAY ? 2 : 0;
-    if (state == PEER_AWAY)
+    if (state == PEER_AWAY) {
         (void)error_set(&peer->error, ERROR_TRANSIENT, ERROR_BROKER, "%s", why);
-    else
+        (void)error_mark_unanswered(&peer->error);
+    } else
         peer->connects += 2;
 }
 
@@ -218,6 +219,7 @@ TEST(a_wait_for_a_lock_is_called_one)
     enter(&report.peers[REPORT_DATABASE], PEER_AWAY, "canceling statement due to lock timeout");
     (void)snprintf(report.peers[REPORT_DATABASE].error.sqlstate,
                    sizeof report.peers[REPORT_DATABASE].error.sqlstate, "55P03");
+    report.peers[REPORT_DATABASE].error.is_unanswered = false;
     pass(2);
     enter(&report.peers[REPORT_DATABASE], PEER_UP, NULL);
     pass(4);
@@ -260,6 +262,7 @@ TEST(a_database_that_refuses_is_not_away)
     pass(1);
     enter(&report.peers[REPORT_DATABASE], PEER_AWAY, "permission denied");
     report.peers[REPORT_DATABASE].error.kind = ERROR_PERMANENT;
+    report.peers[REPORT_DATABASE].error.is_unanswered = false;
     memcpy(report.peers[REPORT_DATABASE].error.sqlstate, "42501", 6);
     pass(70);
     enter(&report.peers[REPORT_DATABASE], PEER_UP, NULL);

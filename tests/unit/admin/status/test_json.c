@@ -11,8 +11,8 @@ static struct status_sink sinks[] = {
     {"events", "away", NOW_MS, "refused \xff", "in atomic batches", 7, 0},
     {"bus", "unknown", 0, "", "", -1, 0}};
 static struct status_relay relays[] = {
-    {"a:1", true, "1.2.3", NOW_MS, 5000000000, 2, 3, 12.5, 2, 0, {0}},
-    {"b:1", false, "", 0, 0, 0, 0, -1, 1, 0, {0}}};
+    {"a:1", true, "1.2.3", NOW_MS, 5000000000, 2, 3, 12.5, 2, 0, {0}, NOW_MS},
+    {"b:1", false, "", 0, 0, 0, 0, -1, 1, 0, {0}, 0}};
 static struct status_lane lanes[] = {{"a:1", 2, "publishing", 1.5, 0.25}};
 static struct finding items[] = {
     {FINDING_ERROR, "3 rows are dead", "outbox-relay dead list", false},
@@ -104,6 +104,7 @@ TEST(no_field_is_missing_when_there_is_nothing)
                                         "sinks",
                                         "processes",
                                         "lane_states",
+                                        "troubles",
                                         "pauses",
                                         "attention",
                                         "scheduled",
