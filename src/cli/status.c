@@ -127,12 +127,15 @@ static enum exit_status judge(const struct look *look)
 {
     const struct arguments *arguments = look->arguments;
     const struct status *last = &look->last;
+    int64_t parked = last->parked; /* but those that are meant to wait */
     bool above = exceeds_age(last, arguments->max_age_ms);
 
     above =
         exceeds("backlog", last->backlog, last->backlog_is_bound, arguments->max_backlog) || above;
     above = exceeds("dead", last->dead, last->dead_is_bound, arguments->max_dead) || above;
-    above = exceeds("parked", last->parked, last->parked_is_bound, arguments->max_parked) || above;
+    above = exceeds("parked", parked > 0 ? parked - last->scheduled : parked,
+                    last->parked_is_bound, arguments->max_parked) ||
+            above;
     if (arguments->json)
         print_json(last);
     return above ? EXIT_RUNTIME : EXIT_DONE;

@@ -277,8 +277,6 @@ static int tick(struct watcher *watcher, struct error *error)
 
     if (opened && watcher->shared->wake != NULL)
         wake_notify(watcher->shared->wake);
-    if (status == 0 && watcher->shared->report != NULL)
-        trouble_end(watcher->shared->report->watcher);
     return status;
 }
 
@@ -353,9 +351,12 @@ static int work(struct watcher *watcher, struct error *error)
     earn_credit(watcher, CREDIT_TICK);
     if (watcher->shared->report != NULL)
         status_replies_tick(&watcher->replies);
-    if (show_away(watcher, error) < 0 || tick(watcher, error) < 0)
+    if (show_away(watcher, error) < 0 || tick(watcher, error) < 0 ||
+        store_memory(watcher, false, error) < 0)
         return -1;
-    return store_memory(watcher, false, error);
+    if (watcher->shared->report != NULL)
+        trouble_end(watcher->shared->report->watcher);
+    return 0;
 }
 
 /* A tick, which is at most a second away, or the time to describe or to arm. */
@@ -479,7 +480,7 @@ void watcher_run(const struct watcher_shared *shared)
         else
             wait_for_event(&watcher);
     }
-    if (watch_is_connected(watcher.watch))
+    if (watch_is_connected(watcher.watch) && watcher.described_at_ms != 0)
         (void)store_memory(&watcher, true, &error);
     watch_close(watcher.watch);
 }

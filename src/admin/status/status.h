@@ -83,7 +83,8 @@ struct status {
     double parked_oldest_s;
     double next_try_s; /* from now; 0: it is due; -1: none has a time */
     int64_t held;      /* of `parked`, those behind another one of their key, or paused */
-    int64_t scheduled; /* of `parked`, those whose time has not come; they count for no age */
+    int64_t scheduled; /* of `parked`, those whose time has not come, and those behind them;
+                          they count for no age */
     int64_t refused;   /* of `parked`, those that PostgreSQL refuses to settle (refused.h) */
     int64_t dead;
     bool dead_is_bound; /* as for the parked rows */
