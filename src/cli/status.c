@@ -133,8 +133,8 @@ static enum exit_status judge(const struct look *look)
     above =
         exceeds("backlog", last->backlog, last->backlog_is_bound, arguments->max_backlog) || above;
     above = exceeds("dead", last->dead, last->dead_is_bound, arguments->max_dead) || above;
-    above = exceeds("parked", parked > 0 ? parked - last->scheduled : parked,
-                    last->parked_is_bound, arguments->max_parked) ||
+    above = exceeds("parked", parked > 0 ? parked - last->scheduled : parked, last->parked_is_bound,
+                    arguments->max_parked) ||
             above;
     if (arguments->json)
         print_json(last);

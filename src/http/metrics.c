@@ -224,7 +224,8 @@ static void put_status(FILE *out, const struct relay_report *report, const struc
     put_age(out, "parked_oldest_seconds",
             "Age of the oldest row that waits for another try, and not for its time.",
             status->parked, status->parked_oldest_s);
-    put(out, "scheduled_rows", "gauge", "Of the parked rows, those whose time has not come, and those behind them.",
+    put(out, "scheduled_rows", "gauge",
+        "Of the parked rows, those whose time has not come, and those behind them.",
         (double)status->scheduled);
     put(out, "refused_rows", "gauge",
         "Of the parked rows, those that PostgreSQL refuses to mark, delete or park.",
