@@ -324,6 +324,7 @@ static int connect_bounded(struct session *session, const struct session_options
 
 /* A session is refused for good, so a pooler gets the time that a statement may take. */
 #define PROOF_MS SESSION_STATEMENT_MS
+#define BALANCED_TRIES 12 /* statements that a balancer of each would hardly send to one server */
 
 /* Without a random part: in transaction mode LISTEN stays behind in a backend, once for each
  * backend. */
@@ -407,9 +408,43 @@ static int take_schemas(struct session *session, struct error *error)
     if (result == NULL)
         return -1;
     session->schemas = strdup(PQgetvalue(result, 0, 0));
-    session->is_pooled = strtol(PQgetvalue(result, 0, 1), NULL, 10) != PQbackendPID(session->conn);
+    session->backend_pid = strtol(PQgetvalue(result, 0, 1), NULL, 10);
+    session->is_pooled = session->backend_pid != PQbackendPID(session->conn);
     PQclear(result);
     return session->schemas != NULL ? 0 : error_no_memory(error);
+}
+
+int session_check_backend(const struct session *session, const char *pid, struct error *error)
+{
+    if (strtol(pid, NULL, 10) == session->backend_pid)
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "database: the connection goes through a load balancer, which sends some"
+                    " statements to another server");
+    return error_hint(error,
+                      "connect to the primary itself in database.url, or set load_balance_mode"
+                      " = off in pgpool.conf");
+}
+
+/* A balancer sends to any server what only reads, as PostgreSQL says of STABLE functions, and to
+ * the primary what calls a VOLATILE one. */
+static int check_balancer(struct session *session, struct error *error)
+{
+    static const char *const statements[] = {
+        "SELECT pg_catalog.pg_backend_pid()",
+        "SELECT pg_catalog.pg_backend_pid(),"
+        " pg_catalog.set_config('application_name', pg_catalog.current_setting('application_name'),"
+        " true)"};
+    int status = 0;
+
+    for (int i = 0; i < BALANCED_TRIES && status == 0; i++) {
+        PGresult *result = session_query(session, statements[i % 2], 0, NULL, error);
+
+        status =
+            result != NULL ? session_check_backend(session, PQgetvalue(result, 0, 0), error) : -1;
+        PQclear(result);
+    }
+    return status;
 }
 
 /* A timestamp without time zone is read, and written, as one of this zone. */
@@ -417,9 +452,15 @@ static int set_time_zone(struct session *session, const struct session_options *
                          struct error *error)
 {
     const char *params[1] = {options->time_zone != NULL ? options->time_zone : "UTC"};
+    PGresult *result = session_query(session,
+                                     "SELECT pg_catalog.set_config('TimeZone', $1, false),"
+                                     " pg_catalog.pg_backend_pid()",
+                                     1, params, error);
+    int status =
+        result != NULL ? session_check_backend(session, PQgetvalue(result, 0, 1), error) : -1;
 
-    if (session_command(session, "SELECT pg_catalog.set_config('TimeZone', $1, false)", 1, params,
-                        error) == 0)
+    PQclear(result);
+    if (status == 0)
         return 0;
     if (error_is_sqlstate(error, "22023"))
         (void)error_hint(error, "SELECT name FROM pg_timezone_names; lists the names for [outbox]"
@@ -469,7 +510,8 @@ int session_open(struct session *session, const struct session_options *options,
         return -1;
     (void)PQsetNoticeReceiver(session->conn, on_notice, NULL);
     if (take_schemas(session, error) < 0 ||
-        (session->is_pooled && check_pooler(session, options, error) < 0) ||
+        (session->is_pooled &&
+         (check_pooler(session, options, error) < 0 || check_balancer(session, error) < 0)) ||
         apply_settings(session, options, error) < 0)
         return session_abort(session);
     return 0;

@@ -31,4 +31,9 @@ struct session_options {
 int session_open(struct session *session, const struct session_options *options, const char *name,
                  struct error *error);
 
+/* `pid`: what pg_backend_pid() has answered. 0, or -1 with *error set when it is not that of the
+ * session's backend: something between them, such as pgpool-II with load balancing, sends some of
+ * the statements to another server. */
+int session_check_backend(const struct session *session, const char *pid, struct error *error);
+
 #endif

@@ -47,6 +47,7 @@ struct session {
     struct bounded_call *late; /* a connection attempt that timed out; NULL: none */
     char backend[64];     /* pid and start time of the last connection's backend; "": none yet */
     int first_host;       /* the host of the url that is tried first (connect.h) */
+    long backend_pid;     /* of the backend that serves the session, as that says itself */
     bool is_pooled;       /* the connection goes through a connection pooler, in session mode */
     int wait_ms;          /* time limit for each answer; 0: SESSION_WAIT_MS */
     bool in_transaction;  /* set by the caller; COMMIT, ROLLBACK and closing clear it */

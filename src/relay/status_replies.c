@@ -127,13 +127,14 @@ static json_t *pack(const struct status_replies *replies, uint32_t table,
                              (json_int_t)lane->state_for_ms, (json_int_t)lane->claim_for_ms));
     }
     return json_pack(
-        "{s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:o, s:o, s:o, s:o}", "table", (json_int_t)table,
-        "version", RELAY_VERSION, "since", (json_int_t)(report->now_ms - report->up_for_ms), "sent",
-        (json_int_t)totals.sent, "parked", (json_int_t)totals.parked, "dead",
-        (json_int_t)totals.dead, "rate", sent_per_s(replies), "unsent_from",
-        (json_int_t)unsent_from, "sent_at",
-        (json_int_t)(report->sent_for_ms < 0 ? 0 : report->now_ms - report->sent_for_ms),
-        "config", fingerprint_pack(&fingerprint), "troubles", pack_troubles(report, error_max), "sinks", sinks, "lanes", lanes);
+        "{s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:o, s:o, s:o, s:o}", "table",
+        (json_int_t)table, "version", RELAY_VERSION, "since",
+        (json_int_t)(report->now_ms - report->up_for_ms), "sent", (json_int_t)totals.sent, "parked",
+        (json_int_t)totals.parked, "dead", (json_int_t)totals.dead, "rate", sent_per_s(replies),
+        "unsent_from", (json_int_t)unsent_from, "sent_at",
+        (json_int_t)(report->sent_for_ms < 0 ? 0 : report->now_ms - report->sent_for_ms), "config",
+        fingerprint_pack(&fingerprint), "troubles", pack_troubles(report, error_max), "sinks",
+        sinks, "lanes", lanes);
 }
 
 char *status_replies_write(const struct status_replies *replies, uint32_t table,

@@ -236,7 +236,8 @@ static int status_init(struct status *status)
     status->troubles = calloc(STATUS_TROUBLES_MAX, sizeof *status->troubles);
     status->pauses = calloc(1, sizeof *status->pauses);
     return findings_init(&status->attention) < 0 || status->pauses == NULL ||
-                   status->sinks == NULL || status->processes == NULL || status->lane_list == NULL || status->troubles == NULL
+                   status->sinks == NULL || status->processes == NULL ||
+                   status->lane_list == NULL || status->troubles == NULL
                ? -1
                : 0;
 }

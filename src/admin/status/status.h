@@ -49,7 +49,7 @@ struct status_relay {
     int lanes;     /* its connections to the database */
     uint32_t away; /* the sinks that it cannot publish to: a bit for each, as in status.sinks */
     struct fingerprint config; /* what it would do with a row */
-    int64_t sent_at_ms; /* when it sent the last row; 0: it has sent none */
+    int64_t sent_at_ms;        /* when it sent the last row; 0: it has sent none */
 };
 
 /* Why lanes of a process make no progress. */

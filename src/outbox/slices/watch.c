@@ -323,6 +323,10 @@ static int read_shape(struct watch *watch, struct error *error)
 
     if (result == NULL)
         return -1;
+    if (session_check_backend(&watch->session, PQgetvalue(result, 0, 1), error) < 0) {
+        PQclear(result);
+        return -1;
+    }
     same = strcmp(PQgetvalue(result, 0, 0), watch->table.shape) == 0;
     PQclear(result);
     return same ? 0
