@@ -78,8 +78,7 @@ static void add(char (*words)[WORD_BYTES], int *count, const char *word)
 
 static void add_word(struct statements *all, const char *start, size_t len)
 {
-    static const char *const of_system[] = {"ctid", "xmin",     "xmax",      "cmin",
-                                            "cmax", "tableoid", "relay_part" /* a savepoint */};
+    static const char *const of_system[] = {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"};
     char word[WORD_BYTES];
 
     if (len >= sizeof word || strncmp(start, "zz_", 3) == 0 || strncmp(start, "outbox", 6) == 0)
@@ -302,23 +301,26 @@ static PGconn *open_kind(struct fixture *fixture, struct statements *all, const 
 }
 
 /* The first of these words is refused as the name of a column, and as that of the table. */
-static void assert_refused(struct fixture *fixture, const char *word)
+static void assert_check_refuses(struct fixture *fixture, const char *table, const char *word)
 {
     char says[WORD_BYTES + 64];
 
+    write_relay_toml(fixture, "[outbox]\ntable = \"%s\"\n[outbox.columns]\nid = \"zz_id\"\n%s",
+                     table, STDOUT_SINK);
+    expect(fixture, run_command(fixture, "check"), 3);
     (void)snprintf(says, sizeof says, "statements use the name \"%s\"", word);
-    sql(fixture->conn, "ALTER TABLE zz_table RENAME COLUMN zz_key TO %s", word);
-    expect(fixture, run_command(fixture, "check"), 3);
-    assert_says(fixture->process.err, says);
-    assert_says(fixture->process.err, "ALTER TABLE \"public\".\"zz_table\" RENAME COLUMN");
+    assert_says(fixture->process.out, says);
+}
+
+static void assert_refused(struct fixture *fixture, const char *word)
+{
+    sql(fixture->conn, "ALTER TABLE zz_table RENAME COLUMN zz_other TO %s", word);
+    assert_check_refuses(fixture, "zz_table", word);
+    assert_says(fixture->process.out, "ALTER TABLE \"public\".\"zz_table\" RENAME COLUMN");
     sql(fixture->conn,
-        "ALTER TABLE zz_table RENAME COLUMN %s TO zz_key; CREATE TABLE %s (LIKE zz_table)", word,
+        "ALTER TABLE zz_table RENAME COLUMN %s TO zz_other; CREATE TABLE %s (LIKE zz_table)", word,
         word);
-    write_relay_toml(fixture,
-                     "[outbox]\ntable = \"%s\"\nadopt = true\n[outbox.columns]\nid = \"zz_id\"\n%s",
-                     word, STDOUT_SINK);
-    expect(fixture, run_command(fixture, "check"), 3);
-    assert_says(fixture->process.err, says);
+    assert_check_refuses(fixture, word, word);
 }
 
 /* Only the last kind, which has the most words, is tried with other names for the table, which
@@ -333,7 +335,8 @@ TEST(no_name_of_a_column_or_table_is_taken_for_one_of_the_statements)
         PGconn *conn = open_kind(fixture, all, kinds[kind]);
 
         for (int i = 0; i < all->count; i++)
-            add_words(all, all->list[i].text);
+            if (strstr(all->list[i].text, "SAVEPOINT") == NULL)
+                add_words(all, all->list[i].text);
         for (int word = 0; word < all->word_count; word += COLUMNS)
             try_columns(all, conn, &all->words[word],
                         all->word_count - word < COLUMNS ? all->word_count - word : COLUMNS);
