@@ -84,7 +84,7 @@ static int name_payload(const struct table *table, struct error *error)
     struct error cause = *error;
 
     if (strncmp(table->columns[COLUMN_PAYLOAD].base, "json", 4) != 0 ||
-        !error_is_sqlstate(error, "22P02") || strstr(error->text, "json") == NULL)
+        !error_is_sqlstate(error, "22P02") || strstr(error->words, "json") == NULL)
         return -1;
     (void)error_set(error, cause.kind, cause.origin, "the payload is not JSON: %s", cause.text);
     return error_hint(error, "a text needs double quotes of its own: '\"text\"'");

@@ -1,5 +1,7 @@
 #include "admin/words.h"
 
+#include "message/batch.h"
+
 #include "catalog/refused.h"
 #include "sql/statements.h"
 
@@ -153,6 +155,9 @@ static const struct sql_word words[] = {
     {"known_rows", .put = put_number},
     {"cutoff", .text = "clock_timestamp() - $1::int8 * interval '1 millisecond'"},
     {"unsent_from", .put = put_unsent_from},
+    /* Of a row that an earlier version has parked the words stand behind "database: ". */
+    {"error_without_values",
+     .text = "split_part(split_part(error, '" BATCH_WORDS "', 1), ': database: ', 1)"},
     {"oldest", .choose = choose_oldest},
     {"is_from_slice", .choose = choose_is_from_slice},
     {"is_not_below_unsent", .choose = choose_is_not_below_unsent},

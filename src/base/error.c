@@ -1,5 +1,7 @@
 #include "base/error.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +31,9 @@ int error_set(struct error *error, enum error_kind kind, enum error_origin origi
     error->is_schema = false;
     error->position = 0;
     error->sqlstate[0] = '\0';
+    error->words[0] = '\0';
     va_start(args, format);
-    (void)vsnprintf(error->text, sizeof error->text, format, args);
+    text_vformat(error->text, sizeof error->text, format, args);
     va_end(args);
     make_one_line(error->text);
     if (error->text[0] == '\0')
@@ -46,6 +49,24 @@ int error_hint(struct error *error, const char *format, ...)
     (void)vsnprintf(error->hint, sizeof error->hint, format, args);
     va_end(args);
     return -1;
+}
+
+void error_quote(struct error *error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    text_vformat(error->words, sizeof error->words, format, args);
+    va_end(args);
+    make_one_line(error->words);
+}
+
+const char *error_bare_text(const struct error *error)
+{
+    static const char origin[] = "database: ";
+    bool has_origin = strncmp(error->text, origin, sizeof origin - 1) == 0;
+
+    return error->text + (has_origin ? sizeof origin - 1 : 0);
 }
 
 int error_mark_schema(struct error *error)

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 
 /*
- * An error says what went wrong, whether waiting helps, and what the operator can do.
+ * An error says what went wrong, whether waiting helps, and what the operator can do. Anybody may
+ * read its text and its hint: neither holds a value of a row but its id and its destination.
  * A function reports an error through this or logs it, never both.
  */
 
@@ -27,12 +28,21 @@ struct error {
     bool is_schema;   /* the tables are not as the configuration says, until a person changes one */
     int position;     /* of a mistake in the SQL, in characters from 1; 0: none */
     char sqlstate[6]; /* PostgreSQL's error code; "" when there is none */
+    char words[512]; /* PostgreSQL's own words, which may hold values of a row: for the parked table
+                        and whoever may read the row, never for a log; "": `text` has them */
 };
 
 /* Both return -1, so that `return error_set(...)` reads as a failure. */
 int error_set(struct error *error, enum error_kind kind, enum error_origin origin,
               const char *format, ...) __attribute__((format(printf, 4, 5)));
 int error_hint(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Sets `words`. */
+void error_quote(struct error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The text without the "database: " in front of it. */
+const char *error_bare_text(const struct error *error);
 
 /* Set is_schema, or is_unanswered. Return -1. */
 int error_mark_schema(struct error *error);

@@ -55,6 +55,16 @@ struct text text_cut(struct text text, size_t max)
     return (struct text){text.data, len};
 }
 
+void text_vformat(char *out, size_t size, const char *format, va_list args)
+{
+    int len = vsnprintf(out, size, format, args);
+
+    if (len < 0)
+        out[0] = '\0';
+    else if ((size_t)len >= size) /* its last byte may be the first of a character */
+        out[text_cut(text_of(out), size - 2).len] = '\0';
+}
+
 size_t text_utf8_len(const char *data, size_t len)
 {
     unsigned char first = (unsigned char)data[0];

@@ -1,6 +1,7 @@
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,6 +39,9 @@ bool text_is_control(const char *data, size_t len);
 bool text_is_utf8(const char *data, size_t len);
 /* The longest beginning of at most `max` bytes that cuts no character of UTF-8 in two. */
 struct text text_cut(struct text text, size_t max);
+/* vsnprintf(), which cuts no character in two either. */
+void text_vformat(char *out, size_t size, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 
 /* The Levenshtein distance of a and b in bytes; only the first 64 bytes of each count. */
 unsigned text_distance(const char *a, const char *b);

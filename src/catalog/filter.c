@@ -70,9 +70,7 @@ bool filter_is_fault(const struct error *error, const char **text)
 
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         is = is || error_is_sqlstate(error, faults[i]);
-    *text = error->text;
-    if (strncmp(*text, "database: ", strlen("database: ")) == 0)
-        *text += strlen("database: ");
+    *text = error_bare_text(error);
     return is && !error_is_sqlstate(error, NO_PRIVILEGE);
 }
 

@@ -13,8 +13,8 @@ const char *refused_remedy(const char *why)
                             " CASCADE; with on_sent = \"mark\" rows are deleted by the purge only"},
         {"SQLSTATE 42501)", "GRANT what is missing: outbox-relay init --grant ROLE prints what the"
                             " relay needs; a trigger's function may need more"},
-        {"replica identity", "give the table a primary key, or ALTER TABLE ... REPLICA IDENTITY"
-                             " FULL, or take it out of the publication"},
+        {"SQLSTATE 55000)", "give the table a primary key, or ALTER TABLE ... REPLICA IDENTITY"
+                            " FULL, or take it out of the publication"},
         {"SQLSTATE 55P03)", "end the transaction that holds the lock: pg_blocking_pids() names it"},
         {"SQLSTATE 40P01)", "end the transactions that lock the same rows in another order"},
         {"SQLSTATE 57014)", "the UPDATE or DELETE takes too long: look at the table's triggers"},

@@ -324,7 +324,7 @@ static int describe_list(struct table *table, struct session *session, const str
     if (status != 0)
         return status;
     if (run_list(table, session, list, "PREPARE relay_list AS", rest, error) < 0)
-        return strstr(error->text, "multiple assignments") != NULL
+        return error_is_sqlstate(error, "42601")
                    ? refuse(table, source,
                             "sets a column twice, or the id or the key, which must stay")
                    : take_failure(table, source, NO_POSITION, error);

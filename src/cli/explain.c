@@ -110,6 +110,12 @@ static void set_sink(json_t *object, const struct explaining *explaining,
     (void)json_object_set_new(object, "headers", json_headers(message));
 }
 
+/* Who may ask may read the row. */
+static const char *reason_of(const struct message *message)
+{
+    return message->parked_reason != NULL ? message->parked_reason : message->reason;
+}
+
 static void print_json(const struct explaining *explaining, const struct explained *row,
                        const struct message *message, int route)
 {
@@ -125,7 +131,7 @@ static void print_json(const struct explaining *explaining, const struct explain
     (void)json_object_set_new(object, "outcome",
                               json_string(outcomes[outcome_of(row, message)].name));
     (void)json_object_set_new(object, "reason",
-                              message->reason != NULL ? json_text(text_of(message->reason))
+                              message->reason != NULL ? json_text(text_of(reason_of(message)))
                                                       : json_null());
     (void)json_object_set_new(object, "due_in_ms",
                               message->due_ms > 0 ? json_integer(message->due_ms) : json_null());
@@ -169,7 +175,7 @@ static void put_heading(const struct explained *row, const struct message *messa
     if (outcome == SCHEDULED)
         (void)printf(", which comes in %" PRId64 " s", (message->due_ms + 999) / 1000);
     if (message->reason != NULL)
-        (void)printf(": %s", terminal_text(safe, sizeof safe, text_of(message->reason), false));
+        (void)printf(": %s", terminal_text(safe, sizeof safe, text_of(reason_of(message)), false));
     (void)putchar('\n');
 }
 

@@ -149,9 +149,20 @@ void batch_refuse(struct batch *batch, struct message *message, enum verdict ver
     struct text copy;
 
     va_start(args, format);
-    (void)vsnprintf(reason, sizeof reason, format, args);
+    text_vformat(reason, sizeof reason, format, args);
     va_end(args);
     copy = batch_copy(batch, reason, strlen(reason));
     message->verdict = verdict;
     message->reason = copy.data != NULL ? copy.data : "out of memory";
+    message->parked_reason = NULL;
+}
+
+void batch_quote(struct batch *batch, struct message *message, const char *words)
+{
+    size_t size = strlen(message->reason) + sizeof BATCH_WORDS + strlen(words);
+    char *text = words[0] != '\0' ? batch_alloc(batch, size) : NULL;
+
+    if (text != NULL)
+        (void)snprintf(text, size, "%s" BATCH_WORDS "%s", message->reason, words);
+    message->parked_reason = text;
 }

@@ -86,7 +86,9 @@ struct message {
 
     /* broker, or the earlier stage that rejected the message */
     enum verdict verdict;
-    const char *reason;  /* why it was not sent; NULL when it was, or is pending */
+    const char *reason;        /* why it was not sent; NULL when it was, or is pending */
+    const char *parked_reason; /* the same with PostgreSQL's words, which may hold values of the
+                                  row: for the parked table; NULL: there are none */
     int64_t wait_max_ms; /* with VERDICT_WAIT and VERDICT_DECLINED: the longest wait for the next
                             try; 0: backoff_max */
 

@@ -91,6 +91,7 @@ static void hold(const struct batch *batch, struct message *message)
     }
     message->outcome = OUTCOME_BEHIND;
     message->reason = "waits for an earlier row of its key";
+    message->parked_reason = NULL;
     message->waits_for = (struct text){NULL, 0};
 }
 

@@ -1,5 +1,7 @@
 #include "message/remedy.h"
 
+#include "message/batch.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -134,8 +136,13 @@ static const struct {
 
 const char *remedy_for(const char *reason)
 {
-    for (size_t i = 0; reason != NULL && i < sizeof remedies / sizeof *remedies; i++)
-        if (strstr(reason, remedies[i].part) != NULL)
+    const char *words = reason != NULL ? strstr(reason, BATCH_WORDS) : NULL;
+
+    for (size_t i = 0; reason != NULL && i < sizeof remedies / sizeof *remedies; i++) {
+        const char *part = strstr(reason, remedies[i].part);
+
+        if (part != NULL && (words == NULL || part < words))
             return remedies[i].remedy;
+    }
     return NULL;
 }

@@ -164,5 +164,6 @@ void fill_unreadable(struct batch *batch, struct message *message, bool is_compu
                      const struct error *error)
 {
     batch_refuse(batch, message, VERDICT_REJECTED, "PostgreSQL cannot %s this row: %s",
-                 is_computed ? "compute the values of" : "read", error->text);
+                 is_computed ? "compute the values of" : "read", error_bare_text(error));
+    batch_quote(batch, message, error->words);
 }

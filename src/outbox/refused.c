@@ -60,8 +60,10 @@ int rows_choose(struct rows *rows, struct batch *batch,
 
 /* ---- the parameters ---- */
 
-static const char *reason_of(const struct message *message)
+const char *refused_reason(const struct message *message)
 {
+    if (message->parked_reason != NULL)
+        return message->parked_reason;
     return message->reason != NULL ? message->reason : "";
 }
 
@@ -115,7 +117,7 @@ static struct array numbers_array(struct batch *batch, struct rows rows, uint32_
 
 static struct text reason_text(const struct message *message)
 {
-    return text_of(reason_of(message));
+    return text_of(refused_reason(message));
 }
 
 static struct text destination_text(const struct message *message)
@@ -286,7 +288,7 @@ int settling_queue(struct outbox *outbox, struct batch *batch, enum settling set
 /* The count checks raise their errors by failing casts; this replaces the text of such an error. */
 static void explain_count(const struct outbox *outbox, struct error *error)
 {
-    char *settled = strstr(error->text, "settled ");
+    char *settled = strstr(error->words, "settled ");
     char counted[64];
 
     if (settled == NULL || !error_is_sqlstate(error, "22P02"))
@@ -371,7 +373,7 @@ void refused_keep_failure(struct batch *batch, const char *text)
 }
 
 static void refuse(struct batch *batch, enum settling settling, struct message *message,
-                   const char *why)
+                   const struct error *why)
 {
     const char *before = settling == SETTLING_PARK ? message->reason : NULL;
 
@@ -379,20 +381,22 @@ static void refuse(struct batch *batch, enum settling settling, struct message *
     message->attempts++;
     if (settling == SETTLING_TRIAL) {
         batch_refuse(batch, message, VERDICT_REFUSED, "PostgreSQL refuses to settle this row: %s",
-                     why);
+                     error_bare_text(why));
+        batch_quote(batch, message, why->words);
         return;
     }
     message->is_sent = settling == SETTLING_SENT;
     batch_refuse(batch, message, message->verdict, "PostgreSQL refuses to %s this row: %s%s%s",
-                 settling == SETTLING_PARK ? "park" : "settle", why,
+                 settling == SETTLING_PARK ? "park" : "settle", error_bare_text(why),
                  before != NULL ? "; it was to be parked: " : "", before != NULL ? before : "");
+    batch_quote(batch, message, why->words);
     message->outcome = OUTCOME_REFUSED;
 }
 
 /* There is no time to tell which of the rows are refused. All get notes, which are due at once, and
  * the next claims of such rows are smaller. */
 static void leave(struct outbox *outbox, struct batch *batch, enum settling settling,
-                  struct rows rows, const char *why)
+                  struct rows rows, const struct error *why)
 {
     outbox_claim_fewer(outbox, true);
     for (int i = 0; i < rows.count; i++) {
@@ -421,7 +425,7 @@ static int isolate(struct outbox *outbox, struct batch *batch, enum settling set
                        : 0;
 
         if (done == 0)
-            refuse(batch, settling, rows.messages[0], error->text);
+            refuse(batch, settling, rows.messages[0], error);
         return done < 0 ? -1 : 0;
     }
     for (int i = 0; i < 2; i++) {
@@ -429,7 +433,7 @@ static int isolate(struct outbox *outbox, struct batch *batch, enum settling set
         int done;
 
         if (clock_left_ms(deadline_ms) <= 0) {
-            leave(outbox, batch, settling, half, error->text);
+            leave(outbox, batch, settling, half, error);
         } else {
             done = settling_try(outbox, batch, settling, half, &why);
             if (done == 0)
@@ -459,7 +463,7 @@ int refused_isolate(struct outbox *outbox, struct batch *batch, enum settling se
     if (done > 0)
         return isolate(outbox, batch, settling, rows, deadline_ms, error);
     for (int i = 0; i < rows.count; i++) /* no part of the rows fares better */
-        refuse(batch, settling, rows.messages[i], error->text);
+        refuse(batch, settling, rows.messages[i], error);
     return 0;
 }
 
@@ -547,15 +551,17 @@ static bool was_sent(const struct batch *batch, const struct message *message)
 }
 
 /* Nothing was settled. What is noted as sent is due at once, by its note. */
-static void take_back(struct batch *batch, const char *why)
+static void take_back(struct batch *batch, const struct error *why)
 {
     for (int i = 0; i < batch->count; i++) {
         struct message *message = &batch->messages[i];
 
         message->is_sent = message->is_sent || message->outcome == OUTCOME_SENT;
-        if (message->outcome == OUTCOME_SENT)
+        if (message->outcome == OUTCOME_SENT) {
             batch_refuse(batch, message, message->verdict,
-                         "PostgreSQL refuses to settle this row: %s", why);
+                         "PostgreSQL refuses to settle this row: %s", error_bare_text(why));
+            batch_quote(batch, message, why->words);
+        }
         message->retry_ms = message->note == 0 ? 0 : message->retry_ms;
         message->outcome = OUTCOME_UNSENT;
     }
@@ -581,7 +587,7 @@ int refused_settle(struct outbox *outbox, struct batch *batch, struct error *err
     explain_count(outbox, error);
     if (rows_choose(&rows, batch, was_sent, error) < 0)
         return session_abort(&outbox->session);
-    take_back(batch, error->text);
+    take_back(batch, error);
     if (session_finish(&outbox->session, &other) < 0) /* up to the Sync */
         return -1;
     if (batch->parked || rows.count == 0) {

@@ -59,6 +59,9 @@ int refused_note_killer(struct outbox *outbox, struct error *error);
 bool refused_in_parts(const struct outbox *outbox, const struct batch *batch);
 void refused_use_parts(const struct batch *batch);
 
+/* What the parked table says of the message. */
+const char *refused_reason(const struct message *message);
+
 /* Sets batch->park_failure. */
 void refused_keep_failure(struct batch *batch, const char *text);
 

@@ -58,7 +58,7 @@ static int park_raw(struct outbox *outbox, const struct batch *batch, const char
                     struct error *error)
 {
     const struct message *message = &batch->messages[0];
-    const char *reason = message->reason != NULL ? message->reason : "";
+    const char *reason = refused_reason(message);
     const struct array params[3] = {{.bytes = (char *)message->row, .len = MESSAGE_ROW_BYTES},
                                     {.bytes = (char *)reason, .len = strlen(reason)},
                                     {.bytes = (char *)as, .len = strlen(as)}};

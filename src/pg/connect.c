@@ -380,19 +380,27 @@ static int check_pooler(struct session *session, const struct session_options *o
 
 /* A warning of the server may say that a COMMIT did not wait for its synchronous standby. Such
  * warnings have a rate limit of their own, so that a trigger that raises many cannot hide them.
- * Warnings raised by a function come with a context. */
+ * Warnings raised by a function come with a context, and may hold values of rows. */
 static void on_notice(void *closure, const PGresult *result)
 {
     static struct log_limit of_server = {.lines = "warnings of the database"};
     static struct log_limit of_functions = {.lines = "warnings of functions in the database"};
     const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
     const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    bool has_context = PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL;
+    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    bool is_safe = session_says_no_value(result);
+    bool is_of_server = is_safe && PQresultErrorField(result, PG_DIAG_CONTEXT) == NULL;
 
     (void)closure;
-    if (severity != NULL && text != NULL && strcmp(severity, "WARNING") == 0)
-        log_limit_line(has_context ? &of_functions : &of_server, LOG_WARN, clock_now_ms(),
+    if (severity == NULL || text == NULL || sqlstate == NULL || strcmp(severity, "WARNING") != 0)
+        return;
+    if (is_safe)
+        log_limit_line(is_of_server ? &of_server : &of_functions, LOG_WARN, clock_now_ms(),
                        "database: %s", text);
+    else
+        log_limit_line(&of_functions, LOG_WARN, clock_now_ms(),
+                       "database: a function warns (SQLSTATE %s); the database's log has its words",
+                       sqlstate);
 }
 
 /* Reads the role's search_path, on which an unqualified table name is looked up, and the backend's

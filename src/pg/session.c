@@ -10,42 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* SQLSTATE classes that may go away by themselves (PostgreSQL manual, appendix A). */
-static const char *const transient_states[] = {"08", "53", "57", "58", "40",
-                                               "55", "25", "XX", NULL};
-
-static bool is_transient(const char *sqlstate)
-{
-    for (int i = 0; transient_states[i] != NULL; i++)
-        if (strncmp(sqlstate, transient_states[i], strlen(transient_states[i])) == 0)
-            return true;
-    return false;
-}
-
-int session_fail(const struct session *session, const PGresult *result, struct error *error)
-{
-    const char *sqlstate = result != NULL ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
-    const char *text = result != NULL ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
-    const char *hint = result != NULL ? PQresultErrorField(result, PG_DIAG_MESSAGE_HINT) : NULL;
-    const char *position =
-        result != NULL ? PQresultErrorField(result, PG_DIAG_STATEMENT_POSITION) : NULL;
-
-    if (text == NULL)
-        text = session->conn != NULL ? PQerrorMessage(session->conn) : "connection closed";
-    if (sqlstate == NULL) {
-        (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
-        return error_mark_unanswered(error);
-    }
-    (void)error_set(error, is_transient(sqlstate) ? ERROR_TRANSIENT : ERROR_PERMANENT,
-                    ERROR_DATABASE, "database: %.700s (SQLSTATE %s)", text, sqlstate);
-    (void)snprintf(error->sqlstate, sizeof error->sqlstate, "%s", sqlstate);
-    if (position != NULL)
-        error->position = (int)strtol(position, NULL, 10);
-    if (hint != NULL)
-        (void)error_hint(error, "%s", hint);
-    return -1;
-}
-
 void session_close(struct session *session)
 {
     PQfinish(session->conn);
@@ -54,6 +18,7 @@ void session_close(struct session *session)
     session->schemas = NULL;
     session->in_transaction = false;
     session->in_flight = false;
+    session->quotes_values = false;
 }
 
 int session_abort(struct session *session)
@@ -314,8 +279,7 @@ int session_sync(struct session *session, struct error *error)
 }
 
 /* A cast to regclass, a jsonpath or a function's own error may raise what is otherwise said of a
- * statement. PostgreSQL shows the position of an error of the statement itself, and plans anew in
- * RevalidateCachedQuery(). */
+ * statement. PostgreSQL plans a statement anew in RevalidateCachedQuery(). */
 static bool is_of_value(const PGresult *result, const char *sqlstate)
 {
     static const char *const classes[] = {"0A", "3F", "42"};
@@ -324,8 +288,8 @@ static bool is_of_value(const PGresult *result, const char *sqlstate)
 
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         is = is || strncmp(sqlstate, classes[i], 2) == 0;
-    return is && strcmp(sqlstate, "42501") != 0 &&
-           PQresultErrorField(result, PG_DIAG_STATEMENT_POSITION) == NULL &&
+    return is && (strcmp(sqlstate, "42501") != 0 || !session_says_no_value(result)) &&
+           !session_blames_statement(result) &&
            (source == NULL || strcmp(source, "RevalidateCachedQuery") != 0);
 }
 

@@ -55,6 +55,7 @@ struct session {
                              read: set by outbox_settle(), cleared by round_read() and closing */
     bool computes_values; /* statements have SQL of the configuration, which any row may fail */
     enum failure failure; /* why the last queued statement failed */
+    bool quotes_values;   /* libpq's text of the connection may hold values of rows */
     /* Notifications are counted and not stored, because any role may send any number of them. */
     struct {
         int arrived;
@@ -166,6 +167,10 @@ bool session_has_failed_transaction(const struct session *session);
 char *session_quote_name(const struct session *session, const char *name);
 
 /* Sets *error from a failed result, or from the connection when `result` is NULL. Returns -1. */
-int session_fail(const struct session *session, const PGresult *result, struct error *error);
+int session_fail(struct session *session, const PGresult *result, struct error *error);
+/* Whether an error is one of the statement's own text, which the configuration determines. */
+bool session_blames_statement(const PGresult *result);
+/* Whether the message of an error or a warning can hold no value of a row (failure.c). */
+bool session_says_no_value(const PGresult *result);
 
 #endif

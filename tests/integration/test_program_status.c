@@ -396,7 +396,7 @@ TEST(a_figure_that_fails_takes_no_other_with_it)
     json_decref(status);
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "\nbacklog  unknown\n");
-    assert_says(fixture->process.out, "- unknown: the backlog: database: division by zero");
+    assert_says(fixture->process.out, "- unknown: the backlog: database: division_by_zero");
     expect(fixture, run(fixture, "status", "--max-backlog", "9", "-c", fixture->config), 1);
 }
 

@@ -629,7 +629,7 @@ TEST(an_error_that_the_condition_raises_names_it)
     sql(fixture->conn, "INSERT INTO events (topic, sent_at) VALUES ('t', now() - interval '9 d')");
     expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 3);
     assert_says(fixture->process.err, "[outbox] where cannot be evaluated for a row of"
-                                      " \"public\".\"events\": database: division by zero");
+                                      " \"public\".\"events\": database: division_by_zero");
     expect(fixture, run_command(fixture, "purge"), 3);
     assert_says(fixture->process.err, "[outbox] where cannot be evaluated");
     sql(fixture->conn, "TRUNCATE events RESTART IDENTITY");

@@ -1,6 +1,6 @@
 -- Why rows are parked, the most frequent reasons first: of the rows that are tried next, and of the newest dead ones.
 -- $1 int8 how many reasons.
-SELECT count(*), left(coalesce(error, ''), 120)
+SELECT count(*), left(coalesce({error_without_values}, ''), 120)
 FROM (
     (SELECT error FROM {parked} WHERE sent_at IS NULL AND state <> 'dead' ORDER BY due LIMIT 1000)
     UNION ALL

@@ -1,4 +1,4 @@
 -- How many rows PostgreSQL refuses, and the id and the error of the one that has waited longest.
-SELECT count(*) OVER (), left(id::text, 64), left(error, 300)
+SELECT count(*) OVER (), left(id::text, 64), left({error_without_values}, 300)
 FROM (SELECT * FROM {parked} WHERE {is_note} LIMIT {notes_max}) refused
 ORDER BY parked_at, seq LIMIT 1

@@ -8,7 +8,7 @@ WITH first AS MATERIALIZED (
     FROM first
     WHERE state = 'scheduled' AND due > clock_timestamp() AND key IS NOT NULL
 )
-SELECT coalesce(left(waits_for, 200), ''), count(*), coalesce(left(min(error), 300), '')
+SELECT coalesce(left(waits_for, 200), ''), count(*), coalesce(left(min({error_without_values}), 300), '')
 FROM first
 WHERE state = 'waiting' OR (state = 'behind' AND ({key_text:key} IN (SELECT key_text FROM early)) IS NOT TRUE)
 GROUP BY 1
