@@ -56,8 +56,10 @@ int admin_init_notify(struct admin *admin, struct error *error);
 /* The SQL that adds it, which the caller frees. NULL: out of memory. */
 char *admin_notify_sql(struct admin *admin);
 /* The SQL of triggers that write the rows of another table into the outbox, and mark them there
- * when they are sent. The caller frees it. NULL with *error set on failure. */
-char *admin_feed_sql(struct admin *admin, const char *table, struct error *error);
+ * when they are sent; `will_be_ordered`: the outbox is to get the order trigger. The caller frees
+ * it. NULL with *error set on failure. */
+char *admin_feed_sql(struct admin *admin, const char *table, bool will_be_ordered,
+                     struct error *error);
 /* The grants that a role needs, as SQL, which the caller frees. NULL with *error set on failure. */
 char *admin_grant_sql(struct admin *admin, const char *role, struct error *error);
 

@@ -11,6 +11,7 @@
 #include "catalog/columns.h"
 #include "catalog/describe.h"
 #include "catalog/schema.h"
+#include "catalog/sequence.h"
 #include "catalog/sql_text.h"
 #include "catalog/words.h"
 #include "sql/sql.h"
@@ -34,7 +35,8 @@ struct feed {
     char marks[512]; /* the SET list; "": nothing says in the table that a row was sent */
     char marked[256];
     char unsent[512];
-    uint64_t space; /* of the event_ids that are made of the table's integers */
+    char draws[2 * QUOTED_BYTES_MAX]; /* the sequence that whoever inserts must be allowed to use */
+    uint64_t space;                   /* of the event_ids that are made of the table's integers */
 };
 
 /* ---- what the table's columns mean ---- */
@@ -233,6 +235,16 @@ static const char *choose_matched(const void *about)
                : "NEW.event_id";
 }
 
+static int put_draws(FILE *out, const struct sql_call *call)
+{
+    const struct feed *feed = feed_of(call->about);
+
+    return feed->draws[0] != '\0' &&
+                   fprintf(out, "\n--   GRANT USAGE ON SEQUENCE %s TO ...;", feed->draws) < 0
+               ? -1
+               : 0;
+}
+
 /* The outbox may be fed by several tables. A UUID is found in one of them, and costs the others a
  * search. */
 static int put_is_fed(FILE *out, const struct sql_call *call)
@@ -253,15 +265,25 @@ static int put_is_fed(FILE *out, const struct sql_call *call)
 static int put_existing(FILE *out, const struct sql_call *call);
 
 static const struct sql_word words[] = {
-    {"source", .put = put_name},        {"source_schema", .put = put_name},
-    {"outbox_schema", .put = put_name}, {"feed_function", .put = put_name},
-    {"feed_trigger", .put = put_name},  {"mark_function", .put = put_name},
-    {"mark_trigger", .put = put_name},  {"feed_columns", .put = put_columns},
-    {"feed_values", .put = put_values}, {"feed_existing", .put = put_existing},
-    {"feed_unsent", .put = put_name},   {"feed_order", .put = put_name},
-    {"feed_marks", .put = put_name},    {"feed_marked", .put = put_name},
-    {"feed_match", .put = put_name},    {"feed_matched", .choose = choose_matched},
-    {"is_fed", .put = put_is_fed},      {.name = NULL},
+    {"source", .put = put_name},
+    {"source_schema", .put = put_name},
+    {"outbox_schema", .put = put_name},
+    {"feed_function", .put = put_name},
+    {"feed_trigger", .put = put_name},
+    {"mark_function", .put = put_name},
+    {"mark_trigger", .put = put_name},
+    {"feed_columns", .put = put_columns},
+    {"feed_values", .put = put_values},
+    {"feed_existing", .put = put_existing},
+    {"feed_unsent", .put = put_name},
+    {"feed_order", .put = put_name},
+    {"feed_marks", .put = put_name},
+    {"feed_marked", .put = put_name},
+    {"feed_match", .put = put_name},
+    {"feed_matched", .choose = choose_matched},
+    {"is_fed", .put = put_is_fed},
+    {"feed_draws", .put = put_draws},
+    {.name = NULL},
 };
 
 static char *render(const struct feed *feed, const char *statement)
@@ -340,6 +362,23 @@ static int check_tables(const struct feed *feed, struct error *error)
                      "a feed needs an outbox as init creates it: column %s (event_id) of %s is"
                      " of type %s, not uuid",
                      event_id->quoted, feed->outbox.quoted, event_id->type);
+}
+
+/* An identity column draws with nobody's rights. */
+static int find_draws(struct feed *feed, struct session *session, bool will_be_ordered,
+                      struct error *error)
+{
+    const struct table *outbox = &feed->outbox;
+    struct sequence sequence = {0};
+
+    if (outbox->exists && sequence_describe(&sequence, session, outbox, error) < 0)
+        return -1;
+    if (will_be_ordered)
+        (void)snprintf(feed->draws, sizeof feed->draws, "%s", outbox->order_sequence_quoted);
+    else if (outbox->columns[COLUMN_ID].has_default ||
+             strcmp(sequence.quoted, outbox->order_sequence_quoted) == 0)
+        (void)snprintf(feed->draws, sizeof feed->draws, "%s", sequence.quoted);
+    return 0;
 }
 
 static void append(char *out, size_t size, const char *between, const char *text)
@@ -447,7 +486,8 @@ static char *feed_sql(const struct feed *feed, struct error *error)
     return sql;
 }
 
-char *admin_feed_sql(struct admin *admin, const char *table, struct error *error)
+char *admin_feed_sql(struct admin *admin, const char *table, bool will_be_ordered,
+                     struct error *error)
 {
     struct feed *feed = calloc(1, sizeof *feed);
     char *sql = NULL;
@@ -460,7 +500,8 @@ char *admin_feed_sql(struct admin *admin, const char *table, struct error *error
     feed->outbox = admin->table;
     schema_foresee(&feed->outbox, admin->options);
     if (describe_source(feed, &admin->session, table, error) == 0 &&
-        check_tables(feed, error) == 0 && find_marks(feed, &admin->session, error) == 0) {
+        check_tables(feed, error) == 0 && find_marks(feed, &admin->session, error) == 0 &&
+        find_draws(feed, &admin->session, will_be_ordered, error) == 0) {
         name_functions(feed, &admin->session);
         sql = feed_sql(feed, error);
     }

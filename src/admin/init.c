@@ -299,12 +299,19 @@ static int add_missing(struct admin *admin, char **executed, struct error *error
     return 0;
 }
 
+/* Two transactions that replace one function at once fail, so one init waits for the other. */
+static int begin_change(struct admin *admin, struct error *error)
+{
+    if (session_execute(&admin->session, "BEGIN; SET LOCAL lock_timeout = 9000", error) < 0 ||
+        holders_lock_advisory(&admin->session, SCHEMA_LOCK, error) < 0)
+        return -1;
+    return session_execute(&admin->session, "SET LOCAL lock_timeout = 1000", error);
+}
+
 static int change_tables(struct admin *admin, char **executed, struct error *error)
 {
-    if (session_execute(&admin->session, "BEGIN; SET LOCAL lock_timeout = 5000", error) == 0 &&
-        holders_lock_advisory(&admin->session, SCHEMA_LOCK, error) == 0 &&
-        session_execute(&admin->session, "SET LOCAL lock_timeout = 1000", error) == 0 &&
-        create_missing(admin, error) == 0 && add_missing(admin, executed, error) == 0 &&
+    if (begin_change(admin, error) == 0 && create_missing(admin, error) == 0 &&
+        add_missing(admin, executed, error) == 0 &&
         session_execute(&admin->session, "COMMIT", error) == 0)
         return 0;
     free(*executed);
@@ -414,7 +421,7 @@ int admin_init_notify(struct admin *admin, struct error *error)
 {
     struct notify notify;
 
-    if (session_execute(&admin->session, "BEGIN", error) == 0 &&
+    if (begin_change(admin, error) == 0 &&
         notify_describe(&notify, &admin->session, &admin->table, error) == 0 &&
         create_notify(admin, "notify", error) == 0 &&
         (notify.exists || create_notify(admin, "notify_trigger", error) == 0) &&

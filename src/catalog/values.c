@@ -90,9 +90,6 @@ static int take_failure(struct table *table, const struct source *source, int ah
     const char *text;
     char at[48] = "";
 
-    if (error_is_sqlstate(error, "42501") && strstr(error->text, "temporary") != NULL)
-        return error_hint(error, "GRANT TEMPORARY ON DATABASE ... TO the relay's role: it makes a"
-                                 " view of each expression, to see its type and its functions");
     if (error_is_sqlstate(error, "42501"))
         return error_hint(error,
                           "outbox-relay init --grant ROLE prints what the role needs, besides USAGE"
@@ -405,6 +402,32 @@ static int describe_as_park(struct table *table, struct session *session,
     return describe_list(table, session, source, &park_list, error);
 }
 
+/* Something was refused: whether this role may make a view at all. Returns 0, or -1. */
+static int try_view(struct session *session, struct error *error)
+{
+    struct error cause;
+    PGresult *triggers;
+
+    if (session_execute(session, VIEW "1; DROP VIEW pg_temp.relay_value", &cause) == 0)
+        return 0;
+    (void)session_execute(session, "ROLLBACK TO SAVEPOINT relay_view", error);
+    triggers = session_query(session, sql_body(statement_event_triggers), 0, NULL, error);
+    (void)error_set(error, cause.kind, cause.origin,
+                    "this role cannot make the temporary view that shows the type and the functions"
+                    " of an expression: %s",
+                    error_bare_text(&cause));
+    if (triggers != NULL && !PQgetisnull(triggers, 0, 0))
+        (void)error_hint(error,
+                         "let event trigger %s, which runs at each CREATE VIEW of this database, do"
+                         " so with its owner's rights: %s",
+                         PQgetvalue(triggers, 0, 0), PQgetvalue(triggers, 0, 1));
+    else
+        (void)error_hint(error, "GRANT TEMPORARY ON DATABASE \"%s\" TO \"%s\";",
+                         session_database(session), session_role(session));
+    PQclear(triggers);
+    return -1;
+}
+
 /* The transaction ends all that was made in it. */
 static int in_transaction(describe_source *describe, struct table *table, struct session *session,
                           const struct source *source, struct table_column *column,
@@ -416,6 +439,15 @@ static int in_transaction(describe_source *describe, struct table *table, struct
 
     if (status == 0)
         status = describe(table, session, source, column, error);
+    if (status != 0 && session->conn != NULL &&
+        session_execute(session,
+                        is_inner ? "ROLLBACK TO SAVEPOINT relay_values; SAVEPOINT relay_view"
+                                 : "ROLLBACK; BEGIN; SAVEPOINT relay_view",
+                        &ignored) == 0 &&
+        try_view(session, error) < 0) {
+        table->sql_problem[0] = '\0';
+        status = -1;
+    }
     if (session->conn != NULL &&
         session_execute(session, is_inner ? "ROLLBACK TO SAVEPOINT relay_values" : "ROLLBACK",
                         &ignored) < 0)

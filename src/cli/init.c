@@ -186,7 +186,7 @@ static enum exit_status print(struct admin *admin, const struct arguments *argum
         status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
     }
     if (status == EXIT_DONE && arguments->feed != NULL) {
-        sql = admin_feed_sql(admin, arguments->feed, &error);
+        sql = admin_feed_sql(admin, arguments->feed, arguments->order_trigger, &error);
         status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
     }
     return status;

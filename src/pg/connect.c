@@ -29,6 +29,7 @@ struct attempt {
     char timeout[24];
     struct transport_hosts hosts;
     PGconn *conn;
+    char refused[sizeof((struct error *)0)->text]; /* what the server said; "": nothing */
 };
 
 /* Reads the file for each connection, so that a rotated password takes effect. NULL with *error
@@ -59,62 +60,18 @@ static void drop(void *argument)
     attempt_free(attempt);
 }
 
-/* Of repeated keywords libpq uses the last: those before "dbname", which holds the url, are
- * defaults, and those after it override the url unless their value is NULL or empty. */
-static void work(void *argument)
-{
-    struct attempt *attempt = argument;
-    const char *keywords[] = {"keepalives_idle",  "keepalives_interval",
-                              "keepalives_count", "tcp_user_timeout",
-                              "client_encoding",  "target_session_attrs",
-                              "application_name", "dbname",
-                              "connect_timeout",  "host",
-                              "hostaddr",         "port",
-                              "password",         NULL};
-    const char *values[] = {"10",
-                            "5",
-                            "3",
-                            "15000",
-                            "UTF8",
-                            "read-write",
-                            attempt->application_name,
-                            attempt->url,
-                            attempt->timeout,
-                            attempt->hosts.host,
-                            attempt->hosts.hostaddr,
-                            attempt->hosts.port,
-                            attempt->password,
-                            NULL};
-
-    attempt->conn = PQconnectdbParams(keywords, values, 1);
-}
-
-/* Sets libpq's timeout for each address. Returns the time limit for all addresses in ms, or -1. */
-static int64_t set_timeout(struct attempt *attempt, struct error *error)
-{
-    char problem[CONNINFO_PROBLEM_BYTES];
-    struct transport transport;
-    long timeout_s;
-
-    if (conninfo_check(attempt->url, problem) < 0)
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "database.url: %s", problem);
-    if (transport_resolve(&transport, attempt->url) < 0)
-        transport.hosts = 1;
-    timeout_s = transport.connect_timeout_s > 0 ? transport.connect_timeout_s : TIMEOUT_S;
-    if (timeout_s > TIMEOUT_S_MAX)
-        timeout_s = TIMEOUT_S_MAX;
-    (void)snprintf(attempt->timeout, sizeof attempt->timeout, "%ld", timeout_s);
-    return (int64_t)timeout_s * 1000 * transport.hosts * ADDRESSES_PER_HOST + MARGIN_MS;
-}
+/* libpq gives no SQLSTATE for a failed connection, but writes it in front of the server's text in
+ * its verbose form, which takes another attempt. Two blanks follow the severity, in any language;
+ * libpq's own texts, which are in English, have none. */
+#define SEVERITY_ENDS ":  "
 
 struct refusal {
     const char *says;
     const char *fix; /* NULL: the message itself says enough */
 };
 
-/* Messages of libpq or the server that waiting does not help against, and what to change. They are
- * recognised by their text, because libpq 15 gives no SQLSTATE for a failed connection. A
- * translated message matches none of them, so it counts as transient. */
+/* Messages of libpq or the server that waiting does not help against, and what to change; and
+ * below them the SQLSTATE of each, by which the same message is recognised in another language. */
 static const struct refusal refusals[] = {
     {"certificate verify failed", "the server's certificate has expired, or the file given as"
                                   " sslrootcert in database.url does not contain the CA that"
@@ -150,6 +107,15 @@ static const struct refusal refusals[] = {
     {"permission denied for", NULL},
     {"invalid port number", NULL},
     {"invalid sslmode value", NULL},
+    {SEVERITY_ENDS "28P01: ", "correct the password: it came from database.password_file, or else"
+                              " from database.url, PGPASSWORD or the password file (.pgpass)"},
+    {SEVERITY_ENDS "28000: ",
+     "the role must exist and may log in (ALTER ROLE ... LOGIN), and a line"
+     " of the server's pg_hba.conf must let it in from this host, the way"
+     " that database.url connects"},
+    {SEVERITY_ENDS "3D000: ",
+     "create the database (createdb), or correct its name in database.url"},
+    {SEVERITY_ENDS "42501: ", "GRANT CONNECT ON DATABASE ... TO the role of database.url"},
 };
 
 /* The same of messages after which the server may yet come: these say what else it may be. */
@@ -184,6 +150,80 @@ static void copy_message(char *out, size_t size, const char *text)
     }
 }
 
+/* The first of the list that occurs in the text; NULL: none does. */
+static const struct refusal *find_refusal(const struct refusal *list, size_t count,
+                                          const char *text)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strstr(text, list[i].says) != NULL)
+            return &list[i];
+    return NULL;
+}
+
+#define FIND(list, text) find_refusal(list, sizeof(list) / sizeof *(list), text)
+
+static void ask_for_sqlstate(struct attempt *attempt)
+{
+    const char *text = PQerrorMessage(attempt->conn);
+
+    if (PQstatus(attempt->conn) == CONNECTION_OK || strstr(text, SEVERITY_ENDS) == NULL ||
+        FIND(refusals, text) != NULL || FIND(doubts, text) != NULL)
+        return;
+    copy_message(attempt->refused, sizeof attempt->refused, text);
+    (void)PQsetErrorVerbosity(attempt->conn, PQERRORS_VERBOSE);
+    PQreset(attempt->conn);
+}
+
+/* Of repeated keywords libpq uses the last: those before "dbname", which holds the url, are
+ * defaults, and those after it override the url unless their value is NULL or empty. */
+static void work(void *argument)
+{
+    struct attempt *attempt = argument;
+    const char *keywords[] = {"keepalives_idle",  "keepalives_interval",
+                              "keepalives_count", "tcp_user_timeout",
+                              "client_encoding",  "target_session_attrs",
+                              "application_name", "dbname",
+                              "connect_timeout",  "host",
+                              "hostaddr",         "port",
+                              "password",         NULL};
+    const char *values[] = {"10",
+                            "5",
+                            "3",
+                            "15000",
+                            "UTF8",
+                            "read-write",
+                            attempt->application_name,
+                            attempt->url,
+                            attempt->timeout,
+                            attempt->hosts.host,
+                            attempt->hosts.hostaddr,
+                            attempt->hosts.port,
+                            attempt->password,
+                            NULL};
+
+    attempt->conn = PQconnectdbParams(keywords, values, 1);
+    if (attempt->conn != NULL)
+        ask_for_sqlstate(attempt);
+}
+
+/* Sets libpq's timeout for each address. Returns the time limit for all addresses in ms, or -1. */
+static int64_t set_timeout(struct attempt *attempt, struct error *error)
+{
+    char problem[CONNINFO_PROBLEM_BYTES];
+    struct transport transport;
+    long timeout_s;
+
+    if (conninfo_check(attempt->url, problem) < 0)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "database.url: %s", problem);
+    if (transport_resolve(&transport, attempt->url) < 0)
+        transport.hosts = 1;
+    timeout_s = transport.connect_timeout_s > 0 ? transport.connect_timeout_s : TIMEOUT_S;
+    if (timeout_s > TIMEOUT_S_MAX)
+        timeout_s = TIMEOUT_S_MAX;
+    (void)snprintf(attempt->timeout, sizeof attempt->timeout, "%ld", timeout_s);
+    return (int64_t)timeout_s * 1000 * transport.hosts * ADDRESSES_PER_HOST + MARGIN_MS;
+}
+
 /* Whether a server at its work has refused the connection; one that starts or ends is not. */
 static bool is_at_work(const char *text)
 {
@@ -191,32 +231,30 @@ static bool is_at_work(const char *text)
            strstr(text, "FATAL:  57P") == NULL;
 }
 
-static int refuse(const PGconn *conn, struct error *error)
+/* `said`: what the server said before it was asked for the SQLSTATE; "": it was not. */
+static int refuse(const PGconn *conn, const char *said, struct error *error)
 {
     char text[sizeof error->text];
+    const struct refusal *found;
+    bool is_final;
 
     copy_message(text, sizeof text, PQerrorMessage(conn));
-
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        if (strstr(text, refusals[i].says) == NULL)
-            continue;
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "database: %s", text);
-        return refusals[i].fix != NULL ? error_hint(error, "%s", refusals[i].fix) : -1;
-    }
-    (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
-    error->is_unanswered = !is_at_work(text);
-    for (size_t i = 0; i < sizeof doubts / sizeof *doubts; i++)
-        if (strstr(text, doubts[i].says) != NULL)
-            return error_hint(error, "%s", doubts[i].fix);
-    return -1;
+    found = FIND(refusals, text);
+    is_final = found != NULL;
+    if (!is_final)
+        found = FIND(doubts, text);
+    (void)error_set(error, is_final ? ERROR_PERMANENT : ERROR_TRANSIENT, ERROR_DATABASE,
+                    "database: %s", said[0] != '\0' ? said : text);
+    error->is_unanswered = !is_final && !is_at_work(text);
+    return found != NULL && found->fix != NULL ? error_hint(error, "%s", found->fix) : -1;
 }
 
 /* Returns 0, or -1 when the connection failed or may not be used. */
-static int check_connection(PGconn *conn, const struct session_options *options,
+static int check_connection(PGconn *conn, const struct session_options *options, const char *said,
                             struct error *error)
 {
     if (PQstatus(conn) != CONNECTION_OK)
-        return refuse(conn, error);
+        return refuse(conn, said, error);
     /* The start-up check saw the service file and the environment of its time; libpq may have read
      * other values since. */
     if (options->allow_plaintext || PQsslInUse(conn) || PQgssEncInUse(conn) ||
@@ -233,7 +271,7 @@ static int check_connection(PGconn *conn, const struct session_options *options,
 
 /* Takes over `attempt`. */
 static PGconn *run(struct bounded_call **late, struct attempt *attempt, int64_t limit_ms,
-                   struct error *error)
+                   char said[sizeof attempt->refused], struct error *error)
 {
     int64_t began_ms = clock_now_ms();
     int64_t waited_ms;
@@ -242,6 +280,7 @@ static PGconn *run(struct bounded_call **late, struct attempt *attempt, int64_t 
     switch (bounded_call_run(late, work, drop, attempt, began_ms + limit_ms)) {
     case BOUNDED_DONE:
         conn = attempt->conn;
+        memcpy(said, attempt->refused, sizeof attempt->refused);
         attempt_free(attempt);
         if (conn == NULL)
             (void)error_no_memory(error);
@@ -277,6 +316,7 @@ static int connect_bounded(struct session *session, const struct session_options
                            const char *name, struct error *error)
 {
     struct attempt *attempt = calloc(1, sizeof *attempt);
+    char said[sizeof attempt->refused];
     int64_t limit_ms;
 
     if (attempt == NULL || (attempt->url = strdup(options->url)) == NULL) {
@@ -298,10 +338,10 @@ static int connect_bounded(struct session *session, const struct session_options
         attempt_free(attempt);
         return -1;
     }
-    session->conn = run(&session->late, attempt, limit_ms, error);
+    session->conn = run(&session->late, attempt, limit_ms, said, error);
     if (session->conn == NULL)
         return -1;
-    if (check_connection(session->conn, options, error) < 0)
+    if (check_connection(session->conn, options, said, error) < 0)
         return session_abort(session);
     if (PQsetnonblocking(session->conn, 1) == 0)
         return 0;

@@ -141,6 +141,44 @@ TEST(a_new_outbox_has_the_trigger_from_the_start)
     assert_all_printed(fixture);
 }
 
+TEST(inits_at_the_same_time_wait_for_each_other)
+{
+    enum { INITS = 10 };
+    struct fixture *fixture = *state;
+    struct process inits[INITS] = {{0}};
+
+    sql(fixture->conn, "SET client_min_messages = warning; " DROP);
+    for (int i = 0; i < INITS; i++)
+        process_start(&inits[i], NULL, "init", "--order-trigger", "--notify", "-c", fixture->config,
+                      NULL);
+    for (int i = 0; i < INITS; i++) {
+        process_wait(&inits[i]);
+        if (inits[i].status != 0)
+            fail_msg("init %d: %s", i, inits[i].err);
+        process_free(&inits[i]);
+    }
+    assert_checked(fixture, BY_TRIGGER);
+}
+
+TEST(a_feed_names_the_sequence_that_whoever_inserts_draws_from)
+{
+    static const char grant[] =
+        "--   GRANT USAGE ON SEQUENCE \"public\".\"outbox_order_seq\" TO ...;";
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE TABLE events (id bigint PRIMARY KEY, body jsonb)");
+    expect(fixture, run(fixture, "init", "--feed", "events", "-c", fixture->config), 0);
+    assert_null(strstr(fixture->process.out, "SEQUENCE"));
+    begin(fixture);
+    expect(fixture, run(fixture, "init", "--feed", "events", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, grant);
+    sql(fixture->conn, DROP);
+    expect(fixture,
+           run(fixture, "init", "--order-trigger", "--feed", "events", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, grant);
+    sql(fixture->conn, "DROP TABLE events");
+}
+
 TEST(what_init_prints_makes_the_same_outbox)
 {
     struct fixture *fixture = *state;

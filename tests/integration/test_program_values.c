@@ -710,3 +710,25 @@ TEST(a_mark_that_leaves_rows_unsent_is_found_before_anything_is_published)
     assert_says(fixture->process.err, "[outbox] mark: a row that it has marked is still within");
     assert_string_equal(fixture->process.out, "");
 }
+
+/* As AWS DMS and audits of DDL have one. */
+TEST(an_event_trigger_that_the_role_may_not_run_is_named_with_what_to_type)
+{
+    struct fixture *fixture = *state;
+
+    make_table(fixture);
+    configure_with(fixture, OUTBOX, COLUMNS);
+    init(fixture);
+    sql(fixture->conn,
+        "CREATE TABLE ddl_audit (tag text); CREATE FUNCTION keep_ddl() RETURNS event_trigger"
+        " LANGUAGE plpgsql AS $$BEGIN INSERT INTO public.ddl_audit VALUES (tg_tag); END$$;"
+        "CREATE EVENT TRIGGER keep_ddl ON ddl_command_end EXECUTE FUNCTION keep_ddl()");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+    assert_says(fixture->process.err, "cannot make the temporary view");
+    assert_says(fixture->process.err,
+                "event trigger keep_ddl, which runs at each CREATE VIEW of this database");
+    assert_says(fixture->process.err, "ALTER FUNCTION public.keep_ddl() SECURITY DEFINER;");
+    sql(fixture->conn, "ALTER FUNCTION public.keep_ddl() SECURITY DEFINER");
+    drain(fixture, 0);
+    sql(fixture->conn, "DROP EVENT TRIGGER keep_ddl; DROP FUNCTION keep_ddl; DROP TABLE ddl_audit");
+}

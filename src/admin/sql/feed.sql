@@ -5,7 +5,7 @@
 -- in the transaction that inserts them. An error in the function fails their INSERT.
 -- It runs with the rights of the role that inserts, which needs:
 --   GRANT USAGE ON SCHEMA {outbox_schema} TO ...;
---   GRANT INSERT ON {outbox} TO ...;
+--   GRANT INSERT ON {outbox} TO ...;{feed_draws}
 BEGIN;
 
 CREATE FUNCTION {feed_function}() RETURNS trigger LANGUAGE plpgsql SET search_path = '' AS $feed$
