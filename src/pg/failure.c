@@ -269,7 +269,7 @@ bool session_says_no_value(const PGresult *result)
         "nbtinsert.c", "ri_triggers.c",
         /* definitions */
         "dependency.c", "functioncmds.c", "heap.c", "index.c", "indexcmds.c", "pg_proc.c",
-        "schemacmds.c", "tablecmds.c", "trigger.c", "typecmds.c", NULL};
+        "rewriteHandler.c", "schemacmds.c", "tablecmds.c", "trigger.c", "typecmds.c", NULL};
 
     return session_blames_statement(result) ||
            is_one_of(PQresultErrorField(result, PG_DIAG_SOURCE_FILE), files);

@@ -148,14 +148,14 @@ TEST(a_row_for_which_a_trigger_raises_is_sent_once_and_named)
         TRIGGER("IF " FIRST_ROW " THEN RAISE 'not this one'; END IF;", "BEFORE UPDATE"),
         END_TRIGGER,
         1,
-        "not this one"};
+        "raise_exception (SQLSTATE P0001)"};
     static const struct refusal without_order = {
         "none",
         "delete",
         TRIGGER("IF OLD.id % 100 = 1 THEN RAISE 'not these'; END IF;", "BEFORE DELETE"),
         END_TRIGGER,
         4,
-        "not these"};
+        "raise_exception (SQLSTATE P0001)"};
 
     check(*state, &by_key);
     check(*state, &without_order);
@@ -204,7 +204,7 @@ TEST(a_row_that_is_refused_at_commit_is_sent_once_and_named)
                                                " FOR EACH ROW EXECUTE FUNCTION refuse()",
         END_TRIGGER,
         1,
-        "too late"};
+        "raise_exception (SQLSTATE P0001)"};
 
     check(*state, &refusal);
 }
@@ -237,7 +237,7 @@ TEST(while_every_row_is_refused_nothing_more_is_published)
                                             " STATEMENT EXECUTE FUNCTION refuse()",
         END_TRIGGER,
         ROWS,
-        "nobody"};
+        "raise_exception (SQLSTATE P0001)"};
 
     check(*state, &refusal);
 }
@@ -273,7 +273,7 @@ TEST(without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox)
         " WHEN (NEW.state IN ('refused', 'unsettled')) EXECUTE FUNCTION keep()",
         END_KEY,
         ROWS / KEYS,
-        "rows could not be parked or settled: database: no notes"};
+        "rows could not be parked or settled: database: raise_exception"};
     struct fixture *fixture = *state;
 
     be_refused(fixture, &refusal);

@@ -421,7 +421,8 @@ TEST(a_row_that_cannot_be_parked_stays_as_it_is)
     open_refusing(fixture, "P0001");
     insert_rows(fixture, &bytes_without_an_encoding);
     start_relay(fixture);
-    process_await_words(&fixture->process, "could not be parked or settled: database: not now");
+    process_await_words(&fixture->process,
+                        "could not be parked or settled: database: raise_exception");
     assert_int_equal(sql_number(fixture->conn,
                                 "SELECT count(*) FROM outbox WHERE event_id = '" BAD
                                 "' AND sent_at IS NULL AND %s",
