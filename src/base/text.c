@@ -58,11 +58,17 @@ struct text text_cut(struct text text, size_t max)
 void text_vformat(char *out, size_t size, const char *format, va_list args)
 {
     int len = vsnprintf(out, size, format, args);
+    size_t last = size - 1; /* where the last character begins */
 
     if (len < 0)
         out[0] = '\0';
-    else if ((size_t)len >= size) /* its last byte may be the first of a character */
-        out[text_cut(text_of(out), size - 2).len] = '\0';
+    if (len < 0 || (size_t)len < size)
+        return;
+    do
+        last--;
+    while (last > 0 && size - 1 - last < 4 && is_continuation(out, last));
+    if (text_utf8_len(out + last, size - 1 - last) == 0)
+        out[last] = '\0';
 }
 
 size_t text_utf8_len(const char *data, size_t len)
