@@ -75,6 +75,7 @@ CREATE TABLE @parked@ (
     not_before pg_catalog.timestamptz,             -- by [outbox] due; NULL: no such time
     raw        pg_catalog.text,                    -- the whole row, when its values cannot be computed
     in_outbox  boolean,                            -- by [outbox] park this is the copy of a row that is still there
+    identity   pg_catalog.text,                    -- what the row is known by besides its id, which another may be given
     CONSTRAINT sent_at_is_of_sent CHECK ((state OPERATOR(pg_catalog.=) 'sent') OPERATOR(pg_catalog.=) (sent_at IS NOT NULL)),
     CONSTRAINT due_is_known CHECK (due IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['retry', 'scheduled', 'refused', 'unsettled'])),
     CONSTRAINT due_is_of_tried CHECK (due IS NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['behind', 'dead', 'sent'])),

@@ -108,6 +108,15 @@ static const char *choose_explained_parked(const void *about)
     return table_of(about)->parked_exists ? statement_explained_parked : statement_explained_none;
 }
 
+/* That of any other row is not needed. */
+static const char *choose_identity_of_parked(const void *about)
+{
+    return table_of(about)->parked_exists
+               ? "CASE WHEN {id} IN (SELECT id FROM {parked} WHERE sent_at IS NULL) THEN"
+                 " {identity} END"
+               : "NULL::text";
+}
+
 static const char *choose_state_of_settled(const void *about)
 {
     const struct table *table = table_of(about);
@@ -124,6 +133,7 @@ static const struct sql_word words[] = {
     {"is_explained_parked", .put = put_is_explained_parked},
     {"searched_event_id", .choose = choose_searched_event_id},
     {"explained_parked", .choose = choose_explained_parked},
+    {"identity_of_parked", .choose = choose_identity_of_parked},
     {"state_of_settled", .choose = choose_state_of_settled},
     {.name = NULL},
 };

@@ -297,7 +297,8 @@ static void take_column(struct table *table, const struct table_column *column,
         take_as(&table->headers[i], column);
 }
 
-/* Claims of a table whose values are computed read all of its columns. */
+/* Claims of a table whose values are computed read all of its columns; others may be told apart by
+ * them. */
 static int list_column(struct table *table, const struct session *session,
                        const struct table_column *column, int place, struct error *error)
 {
@@ -307,6 +308,8 @@ static int list_column(struct table *table, const struct session *session,
     table_quote(session, column->name, quoted);
     if (strcmp(column->base, "json") == 0 || strcmp(column->base, "jsonb") == 0)
         table->json_columns[place / 8] |= (unsigned char)(1 << place % 8);
+    if (len + strlen(quoted) + sizeof ", " > sizeof table->all_columns && !table->is_computed)
+        return 0; /* enough to tell rows apart (put_identity) */
     if (len + strlen(quoted) + sizeof ", " > sizeof table->all_columns)
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                          "table %s has too many columns for expressions: their names take more"
@@ -406,7 +409,7 @@ static int find_columns(struct table *table, struct session *session,
     for (int i = 0; i < count; i++) {
         columns[i] = read_column(result, i);
         take_column(table, &columns[i], options->on_sent);
-        if (status == 0 && table->is_computed)
+        if (status == 0)
             status = list_column(table, session, &columns[i], i, error);
     }
     if (status == 0)

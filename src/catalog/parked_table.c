@@ -37,6 +37,7 @@ static const struct parked_column own_columns[PARKED_OWN_COUNT] = {
     {"not_before", "timestamp with time zone", "timestamptz" STATE_IS_KNOWN, ""},
     {"raw", "text", "text", ""},
     {"in_outbox", "boolean", "boolean", ""},
+    {"identity", "text", "text", ""},
 };
 
 static const struct parked_index indexes[] = {

@@ -6,7 +6,7 @@
 
 /* What the parked table should have, and what the existing one has. */
 
-#define PARKED_OWN_COUNT 13
+#define PARKED_OWN_COUNT 14
 #define PARKED_COLUMN_COUNT (COLUMN_SENT_AT + PARKED_OWN_COUNT)
 #define PARKED_INDEXES_MAX 7
 

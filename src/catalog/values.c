@@ -12,7 +12,7 @@
 
 #define VIEW "CREATE TEMPORARY VIEW relay_value (value) AS SELECT "
 #define NO_POSITION INT_MAX /* the source is not where PostgreSQL counts from */
-#define RULE "CREATE RULE relay_list AS ON UPDATE TO pg_temp.relay_value DO INSTEAD"
+#define RULE " RULE relay_list AS ON UPDATE TO pg_temp.relay_value DO INSTEAD"
 
 /* What the configuration calls it: "[outbox.columns] key", and the SQL itself. */
 struct source {
@@ -306,6 +306,20 @@ static int run_list(const struct table *table, struct session *session, const st
     return run_given(table, session, statement, "", error);
 }
 
+/* The columns that the list sets or reads: those on which its rule depends. */
+static int note_listed(struct table *table, struct session *session, struct error *error)
+{
+    PGresult *result = table_query(table, session, statement_listed_columns, 0, NULL, error);
+    size_t len = strlen(table->listed_columns);
+
+    if (result == NULL)
+        return -1;
+    (void)snprintf(table->listed_columns + len, sizeof table->listed_columns - len, "%s, ",
+                   PQgetvalue(result, 0, 0));
+    PQclear(result);
+    return 0;
+}
+
 /* The assignments behind it show that the list is nothing but a list, and that it leaves the id and
  * the key alone. */
 static int describe_list(struct table *table, struct session *session, const struct source *source,
@@ -315,11 +329,14 @@ static int describe_list(struct table *table, struct session *session, const str
     int status;
 
     if (run_given(table, session, VIEW "1", "", error) < 0 ||
-        run_list(table, session, list, RULE, rest, error) < 0)
+        run_list(table, session, list, "CREATE" RULE, rest, error) < 0)
         return take_failure(table, source, NO_POSITION, error);
     status = check_uses(table, session, source, error);
     if (status != 0)
         return status;
+    if (run_list(table, session, list, "CREATE OR REPLACE" RULE, "", error) < 0 ||
+        note_listed(table, session, error) < 0)
+        return -1;
     if (run_list(table, session, list, "PREPARE relay_list AS", rest, error) < 0)
         return error_is_sqlstate(error, "42601")
                    ? refuse(table, source,

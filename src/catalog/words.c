@@ -150,36 +150,91 @@ static bool is_noted(const struct table *table, const struct outbox_options *opt
            (column == COLUMN_KEY && sql_keeps_order(table, options));
 }
 
-/* A note does not have an event id that is computed. */
-static const char *choose_noted_event_id(const void *about)
+/* The next of "a", "b", ... in double quotes; *len is 0 at the end. */
+static const char *next_quoted(const char *at, size_t *len)
 {
-    return table_of(about)->columns[COLUMN_EVENT_ID].expression == NULL ? "{event_id}::text"
-                                                                        : "NULL::text";
+    at += strspn(at, ", ");
+    *len = *at != '\0';
+    while (*len > 0 && (at[*len] != '"' || at[++*len] == '"'))
+        ++*len;
+    return at;
 }
 
-/* The whole row as a JSON object of texts, which json_populate_record() turns into the row again.
- * format() and to_json() of a text use no casts, which the owner of a type may have made. */
-static int put_raw(FILE *out, const struct sql_call *call)
+static bool is_listed(const char *list, const char *quoted, size_t quoted_len)
 {
-    const struct table *table = table_of(call->about);
-    const char *at = table->all_columns;
+    size_t len;
+
+    for (list = next_quoted(list, &len); len > 0; list = next_quoted(list + len, &len))
+        if (len == quoted_len && memcmp(list, quoted, len) == 0)
+            return true;
+    return false;
+}
+
+/* The row as a JSON object of texts, but for these columns. format() and to_json() of a text use no
+ * casts, which the owner of a type may have made. */
+static int put_texts(FILE *out, const struct table *table, const char *but)
+{
+    const char *comma = "";
+    const char *at;
+    size_t len;
+    int i = 0;
 
     (void)fputs("(SELECT row_to_json(relay_row)::text FROM (SELECT", out);
-    for (int i = 0; *at != '\0'; i++) {
-        size_t len = 1;
+    for (at = next_quoted(table->all_columns, &len); len > 0; at = next_quoted(at + len, &len)) {
+        bool is_json = (table->json_columns[i / 8] >> i % 8 & 1) != 0;
 
-        while (at[len] != '"' || at[++len] == '"')
-            len++;
-        if ((table->json_columns[i / 8] >> i % 8 & 1) != 0)
-            (void)fprintf(out, "%s %.*s", i > 0 ? "," : "", (int)len, at);
+        i++;
+        if (is_listed(but, at, len))
+            continue;
+        if (is_json)
+            (void)fprintf(out, "%s %.*s", comma, (int)len, at);
         else
             (void)fprintf(out,
                           "%s CASE WHEN %.*s IS DISTINCT FROM NULL THEN format('%%s', %.*s) END"
                           " AS %.*s",
-                          i > 0 ? "," : "", (int)len, at, (int)len, at, (int)len, at);
-        at += len + strspn(at + len, ", ");
+                          comma, (int)len, at, (int)len, at, (int)len, at);
+        comma = ",";
     }
     return put_string(out, ") relay_row)");
+}
+
+/* The whole row, which json_populate_record() makes of it again. */
+static int put_raw(FILE *out, const struct sql_call *call)
+{
+    return put_texts(out, table_of(call->about), "");
+}
+
+/*
+ * {identity}: a text by which a row is known besides its id, which another row may be given after a
+ * TRUNCATE, a DELETE or a restore, and with it an event id that is made of the id. Whoever corrects
+ * a row leaves its event id and created_at alone, so these are it where they cannot come again: the
+ * one is a uuid, or the other a time. Of any other table it is all that the relay does not write
+ * itself: there a row that is corrected counts as another one. Nothing is computed by expressions,
+ * which may fail.
+ */
+static int put_identity(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+    const struct table_column *event_id = &table->columns[COLUMN_EVENT_ID];
+    const struct table_column *created_at = &table->columns[COLUMN_CREATED_AT];
+    bool has_event = event_id->expression == NULL && strcmp(event_id->base, "uuid") == 0;
+    bool has_time = created_at->expression == NULL && strncmp(created_at->base, "timestamp", 9) == 0;
+    const char *zone = has_time && strstr(created_at->base, "with time") != NULL ? "tz" : "";
+    char but[LISTED_BYTES_MAX + QUOTED_BYTES_MAX];
+
+    (void)fputs("coalesce(", out);
+    if (has_event)
+        (void)fprintf(out, "format('%%s', %s) || ", event_id->quoted);
+    if (has_event && !has_time)
+        return put_string(out, "'', '')");
+    if (has_time)
+        (void)fprintf(out, "encode(timestamp%s_send(%s::timestamp%s), 'hex'), ", zone,
+                      created_at->quoted, zone);
+    (void)snprintf(but, sizeof but, "%s%s", table->listed_columns,
+                   table->mark == NULL ? table->columns[COLUMN_SENT_AT].quoted : "");
+    (void)fputs("md5(", out);
+    (void)put_texts(out, table, but);
+    return put_string(out, "))");
 }
 
 /* {moved_columns}: those that the outbox has; {noted_columns}: of these, what a note has; and their
@@ -373,7 +428,7 @@ static const struct sql_word words[] = {
     {"mark", .put = put_mark},
     {"park", .put = put_park},
     {"raw", .put = put_raw},
-    {"noted_event_id", .choose = choose_noted_event_id},
+    {"identity", .put = put_identity},
     {"is_out", .text = "({unsent}) IS NOT TRUE"},
     {"kept", .put = put_kept},
     {"where_of_sent", .choose = choose_where_of_sent},

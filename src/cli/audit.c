@@ -407,6 +407,12 @@ static int judge_unknown(struct auditing *auditing, const struct audit_judge *ju
     return 0;
 }
 
+static void free_missing(struct missing_row *row)
+{
+    free(row->id);
+    free(row->event_id);
+}
+
 /* Of those that are not kept only the number is known, and no repair is tried. */
 static void keep_missing(struct auditing *auditing, const struct audit_finding *finding)
 {
@@ -418,8 +424,12 @@ static void keep_missing(struct auditing *auditing, const struct audit_finding *
                        sizeof(*auditing->missing)) < 0)
         return;
     row.id = strndup(finding->id.data, finding->id.len);
-    if (row.id != NULL)
-        auditing->missing[auditing->missing_kept++] = row;
+    row.event_id = strndup(finding->event_id.data, finding->event_id.len);
+    if (row.id == NULL || row.event_id == NULL) {
+        free_missing(&row);
+        return;
+    }
+    auditing->missing[auditing->missing_kept++] = row;
 }
 
 static void take_finding(void *closure, const struct audit_finding *finding)
@@ -468,13 +478,17 @@ static bool is_confirmed(const struct auditing *auditing)
 static int64_t replay_step(struct auditing *auditing, int64_t from, int count, struct error *error)
 {
     const char *ids[REPAIR_STEP];
-    const struct replay_request request = {.ids = ids, .id_count = count, .is_repair = true};
+    const char *event_ids[REPAIR_STEP];
+    const struct replay_request request = {
+        .ids = ids, .event_ids = event_ids, .id_count = count, .is_repair = true};
     int64_t rate = auditing->arguments->rate > 0 ? auditing->arguments->rate : REPLAY_RATE;
     struct replay *replay;
     int64_t copied = -1;
 
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         ids[i] = auditing->missing[from + i].id;
+        event_ids[i] = auditing->missing[from + i].event_id;
+    }
     replay = admin_replay_open(auditing->admin, &request, error);
     if (replay != NULL)
         copied = cli_copy_rows(replay, count, rate, error);
@@ -606,7 +620,7 @@ enum exit_status cli_audit(const struct arguments *arguments, struct config *con
     audit_close(auditing->audit);
     close_sinks(auditing);
     for (int i = 0; i < auditing->missing_kept; i++)
-        free(auditing->missing[i].id);
+        free_missing(&auditing->missing[i]);
     free(auditing->missing);
     for (int kind = 0; kind < AUDIT_FINDINGS; kind++)
         for (int i = 0; i < AUDIT_SHOWN; i++)

@@ -33,6 +33,7 @@ struct audited_sink {
 struct missing_row {
     int64_t rank;
     char *id;
+    char *event_id;
 };
 
 struct auditing {

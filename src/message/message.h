@@ -46,6 +46,7 @@ struct header {
 struct message {
     /* claim */
     unsigned char row[MESSAGE_ROW_BYTES]; /* the locked row's ctid */
+    uint32_t xmin;                        /* its xmin; 0: not known */
     int slice;                            /* the row's slice; 0 without slices */
     struct text id;
     struct text event_id;

@@ -33,6 +33,7 @@ void fill_fields(const struct batch *batch, struct message *message, int row)
     const PGresult *result = batch->rows;
 
     memcpy(message->row, PQgetvalue(result, row, CLAIM_ROW), sizeof message->row);
+    message->xmin = (uint32_t)wire_int4(PQgetvalue(result, row, CLAIM_XMIN));
     message->id = field(result, row, CLAIM_ID);
     message->event_id = field(result, row, CLAIM_EVENT_ID);
     message->topic = field(result, row, CLAIM_TOPIC);

@@ -135,14 +135,14 @@ static struct text id_text(const struct message *message)
     return message->id;
 }
 
-static struct text event_id_text(const struct message *message)
-{
-    return message->event_id;
-}
-
 static int64_t attempts_of(const struct message *message)
 {
     return message->attempts;
+}
+
+static int64_t xmin_of(const struct message *message)
+{
+    return message->xmin;
 }
 
 static int64_t slice_of(const struct message *message)
@@ -215,15 +215,10 @@ static int queue_sent(struct outbox *outbox, struct batch *batch, struct rows ro
     if (in_place && batch->parked && !outbox->leaves_rows &&
         queue(outbox, "sent_copied", 1, params, error) < 0)
         return -1;
+    if (in_place && !batch->parked && queue(outbox, "end_copies", 1, params, error) < 0)
+        return -1;
     if (queue(outbox, batch->parked ? "sent_parked" : "sent", 2, params, error) < 0)
         return -1;
-    if (in_place && !batch->parked) {
-        const struct array ids[2] = {texts_array(batch, rows, id_text),
-                                     texts_array(batch, rows, event_id_text)};
-
-        if (queue(outbox, "end_copies", 2, ids, error) < 0)
-            return -1;
-    }
     return settling_is_checked(outbox, batch) ? queue_check(outbox, batch, rows, error) : 0;
 }
 
@@ -248,16 +243,17 @@ static int queue_notes(struct outbox *outbox, struct batch *batch, struct rows r
                        struct error *error)
 {
     uint32_t count = htobe32((uint32_t)rows.count);
-    const struct array params[7] = {batch->refused ? numbers_array(batch, rows, ARRAY_INT8, note_of)
+    const struct array params[8] = {batch->refused ? numbers_array(batch, rows, ARRAY_INT8, note_of)
                                                    : rows_array(batch, rows),
                                     {.bytes = (char *)&count, .len = sizeof count},
                                     texts_array(batch, rows, reason_text),
                                     numbers_array(batch, rows, ARRAY_INT4, attempts_of),
                                     numbers_array(batch, rows, ARRAY_INT8, retry_of),
                                     texts_array(batch, rows, left_to_do),
-                                    texts_array(batch, rows, id_text)};
+                                    texts_array(batch, rows, id_text),
+                                    numbers_array(batch, rows, ARRAY_INT8, xmin_of)};
 
-    return queue(outbox, batch->refused ? "renote" : "note", 7, params, error);
+    return queue(outbox, batch->refused ? "renote" : "note", batch->refused ? 7 : 8, params, error);
 }
 
 static int queue_end_notes(struct outbox *outbox, struct batch *batch, struct rows rows,
@@ -483,6 +479,7 @@ static void note_loss(struct outbox *outbox, const struct batch *batch, struct r
     (void)snprintf(outbox->killer.id, sizeof outbox->killer.id, "%.*s",
                    (int)rows.messages[0]->id.len, rows.messages[0]->id.data);
     memcpy(outbox->killer.row, rows.messages[0]->row, sizeof outbox->killer.row);
+    outbox->killer.xmin = rows.messages[0]->xmin;
     outbox->killer.note = rows.messages[0]->note;
 }
 
@@ -501,6 +498,7 @@ int refused_note_killer(struct outbox *outbox, struct error *error)
     }
     message->id = text_of(outbox->killer.id);
     memcpy(message->row, outbox->killer.row, sizeof message->row);
+    message->xmin = outbox->killer.xmin;
     message->note = outbox->killer.note;
     batch.refused = message->note != 0;
     message->attempts = 1;

@@ -21,7 +21,8 @@
 
 /* The columns of a claim's result: UTF-8 text unless noted otherwise. */
 enum claim_column {
-    CLAIM_ROW, /* tid, binary */
+    CLAIM_ROW,  /* tid, binary */
+    CLAIM_XMIN, /* xid, binary: with the tid it is this version of the row and no other */
     CLAIM_ID,
     CLAIM_EVENT_ID, /* the 16 bytes of a uuid if the result's column has that type, else text */
     CLAIM_TOPIC,

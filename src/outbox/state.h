@@ -41,6 +41,7 @@ struct outbox {
     struct {           /* the row whose trial alone ended the last session; id "": none */
         char id[64];
         unsigned char row[MESSAGE_ROW_BYTES];
+        uint32_t xmin;
         int64_t note;
     } killer;
     int64_t careful_until_ms; /* until then, all but the smallest payloads are claimed alone */

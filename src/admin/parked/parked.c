@@ -76,6 +76,9 @@ static int fail_missing(const struct parked_request *request, const char *words,
 {
     char safe[512];
 
+    if (words[0] != '"') /* it says by itself that an id names several rows */
+        return error_set(error, ERROR_PERMANENT, ERROR_SELF, "%s; nothing was done",
+                         text_escape(safe, sizeof safe, words, strlen(words)));
     (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row has id %s%s",
                     text_escape(safe, sizeof safe, words, strlen(words)),
                     request->verb == PARKED_SHOW ? "" : ": nothing was done");

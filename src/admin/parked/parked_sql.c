@@ -119,6 +119,12 @@ static const char *choose_replay_is_tried(const void *about)
     return sql_keeps_order(tables->table, tables->options) ? statement_replay_is_tried : "true";
 }
 
+/* Any number of rows can be shown. */
+static const char *choose_is_one_asked(const void *about)
+{
+    return statement_of(about)->shows ? "false" : "true";
+}
+
 /* By [outbox] park the row itself is in the outbox, where its owner may have corrected it. */
 static const char *choose_retried_raw(const void *about)
 {
@@ -143,6 +149,13 @@ static const struct sql_word words[] = {
     {"payload_max", .put = put_payload_max},
     {"parked_state_in_words", .text = statement_parked_state_in_words},
     {"word_as", .put = put_word_as},
+    {"is_one_asked", .choose = choose_is_one_asked},
+    {"several_hits", .text = statement_several_hits},
+    {"event_of_reused",
+     .text = "CASE WHEN {id} IN (SELECT id FROM {parked} WHERE {is_parked_sent}) THEN"
+             " {event_id}::text END"},
+    {"row_key", .text = "({id}::text || ' ' || {identity})"},
+    {"parked_row_key", .text = "(id::text || ' ' || coalesce(identity, '@' || seq))"},
     {"retried_raw", .choose = choose_retried_raw},
     {"missing_as_text", .text = statement_missing_as_text},
     {"since", .text = statement_since},
@@ -226,6 +239,7 @@ struct parked_statement parked_statement(const struct parked_request *request)
         .row = row_of(request, changes),
         .choosable = choosable(request),
         .done = retries ? "would retry" : "would drop",
+        .shows = request->verb == PARKED_SHOW,
         .locks = changes,
         .descends = request->verb == PARKED_LIST,
         .page_rows = PARKED_PAGE_ROWS,

@@ -21,6 +21,7 @@ struct parked_statement {
     const char *choosable;
     const char *done; /* to each row */
     bool by_id;
+    bool shows;
     bool locks;
     bool descends;
     bool payload_is_bytea;

@@ -28,6 +28,7 @@ enum replay_param {
     REPLAY_REGEX,
     REPLAY_IDS,
     REPLAY_LIMIT,
+    REPLAY_KEYS,
     REPLAY_PARAMS
 };
 
@@ -35,6 +36,7 @@ struct replay {
     struct admin *admin;
     const struct replay_request *request;
     char *ids;   /* an array; NULL: rows are chosen by topic and time */
+    char *keys;  /* the same rows by their keys */
     char *regex; /* for the topic; NULL: the topic is exact, or any */
     char *low;   /* the last id that was read; NULL: none yet */
     char *last;  /* the last id that was copied; NULL: none yet */
@@ -87,31 +89,47 @@ static bool words_are_ids(const struct replay *replay)
     return integers;
 }
 
+/* Ids that name no row, or one that names several. */
+static int refuse_ids(const char *words, struct error *error)
+{
+    char safe[512];
+
+    (void)text_escape(safe, sizeof safe, words, strlen(words));
+    if (words[0] != '"')
+        return error_set(error, ERROR_PERMANENT, ERROR_SELF, "%s; nothing was done", safe);
+    return error_set(error, ERROR_PERMANENT, ERROR_SELF,
+                     "no row that has been sent has the id %s: nothing was done", safe);
+}
+
 static int find_ids(struct replay *replay, struct error *error)
 {
-    char *words = sql_text_array(replay->request->ids, replay->request->id_count);
-    const char *params[1] = {words};
-    char safe[512];
-    PGresult *result;
-    int status = 0;
+    const struct replay_request *request = replay->request;
+    char *words = sql_text_array(request->ids, request->id_count);
+    char *events =
+        request->is_repair ? sql_text_array(request->event_ids, request->id_count) : NULL;
+    const char *params[2] = {words, events};
+    PGresult *result = NULL;
+    int status = -1;
 
-    if (words == NULL)
-        return error_no_memory(error);
-    result = parked_query(replay->admin,
-                          replay->request->is_repair ? statement_repair_ids
-                          : words_are_ids(replay)    ? statement_replay_ids
-                                                     : statement_replay_words,
-                          1, params, error);
+    if (words != NULL && (events != NULL || !request->is_repair))
+        result = parked_query(replay->admin,
+                              request->is_repair      ? statement_repair_ids
+                              : words_are_ids(replay) ? statement_replay_ids
+                                                      : statement_replay_words,
+                              request->is_repair ? 2 : 1, params, error);
+    else
+        (void)error_no_memory(error);
     free(words);
+    free(events);
     if (result == NULL)
         return -1;
     if (!PQgetisnull(result, 0, 0))
-        status = error_set(error, ERROR_PERMANENT, ERROR_SELF,
-                           "no row that has been sent has the id %s: nothing was done",
-                           text_escape(safe, sizeof safe, PQgetvalue(result, 0, 0),
-                                       strlen(PQgetvalue(result, 0, 0))));
-    else if ((replay->ids = strdup(PQgetvalue(result, 0, 1))) == NULL)
-        status = error_no_memory(error);
+        (void)refuse_ids(PQgetvalue(result, 0, 0), error);
+    else if ((replay->ids = strdup(PQgetvalue(result, 0, 1))) == NULL ||
+             (replay->keys = strdup(PQgetvalue(result, 0, 2))) == NULL)
+        (void)error_no_memory(error);
+    else
+        status = 0;
     PQclear(result);
     return status;
 }
@@ -144,6 +162,7 @@ void admin_replay_close(struct replay *replay)
     if (replay == NULL)
         return;
     free(replay->ids);
+    free(replay->keys);
     free(replay->regex);
     free(replay->low);
     free(replay->last);
@@ -160,7 +179,8 @@ static PGresult *ask(const struct replay *replay, bool dry_run, int limit, struc
         [REPLAY_TOPIC] = replay->regex == NULL ? replay->request->topic : NULL,
         [REPLAY_REGEX] = replay->regex,
         [REPLAY_IDS] = replay->ids,
-        [REPLAY_LIMIT] = rows};
+        [REPLAY_LIMIT] = rows,
+        [REPLAY_KEYS] = replay->keys};
 
     (void)snprintf(rows, sizeof rows, "%d", limit);
     return parked_query(replay->admin, dry_run ? statement_replay_count : statement_replay,

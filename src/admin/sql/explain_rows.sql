@@ -1,10 +1,11 @@
 -- The rows that `explain` looks at, in the order of their ids: rows of the outbox, the newest of those that are asked
--- for, and parked ones. A row that is parked takes the place of its marked one in the outbox. Returns where it lies (as
+-- for, and parked ones. A row that is parked takes the place of its marked one in the outbox, and of no other that was given its id. Returns where it lies (as
 -- text), whether that is the parked table, its id and event id (NULL: not looked at), its state, and why it is parked.
 -- $1 int8 how many; by ids: $2 and $3, the ids and the event ids as arrays.
 WITH found AS MATERIALIZED (
     SELECT ctid AS place, {id} AS id, {searched_event_id} AS event_id,
-           CASE WHEN {id} IS NULL THEN 'without an id' WHEN {unsent} THEN 'unsent' ELSE {state_of_settled} END AS state
+           CASE WHEN {id} IS NULL THEN 'without an id' WHEN {unsent} THEN 'unsent' ELSE {state_of_settled} END AS state,
+           {identity_of_parked} AS identity
     FROM {outbox}
     WHERE {is_explained}
     ORDER BY {outbox_name}.{id} DESC NULLS LAST LIMIT $1::int8
@@ -15,7 +16,8 @@ WITH found AS MATERIALIZED (
            coalesce(parked.event_id, found.event_id::text) AS event_id,
            coalesce(parked.state, found.state) AS state, error,
            found.place IS NULL OR (found.state <> 'unsent' AND parked.place IS NOT NULL) AND NOT is_of_note AS is_parked
-    FROM found FULL JOIN parked ON parked.id = found.id
+    FROM found FULL JOIN parked
+         ON parked.id = found.id AND coalesce(parked.identity, found.identity) = found.identity
 )
 SELECT CASE WHEN is_parked THEN parked_place ELSE place END::text, is_parked::int, id::text, event_id, state, error
 FROM explained

@@ -15,7 +15,7 @@ SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relh
        {is_trusted:parked},
        (SELECT string_agg(needed, ', ')
         FROM unnest('{seq,state,attempts,due,waits_for,error,parked_at,sent_at,replayed_at}'::text[]
-                    || '{more_headers,not_before,raw,in_outbox}'::text[]) needed
+                    || '{more_headers,not_before,raw,in_outbox,identity}'::text[]) needed
         WHERE NOT EXISTS (
             SELECT FROM pg_catalog.pg_attribute a
             WHERE a.attrelid = parked.oid AND a.attname = needed AND NOT a.attisdropped)),

@@ -13,6 +13,7 @@
 -- OFFSET 0 keeps the planner from converting a payload to text twice, once for its length.
 SELECT CASE WHEN age(relay_xmin) > (SELECT snapshot_age FROM wal) THEN relay_row
             WHEN set_config('outbox_relay.wal', pg_current_wal_insert_lsn()::text, true) IS NOT NULL THEN relay_row END,
+       relay_xmin,
        id,
        event_id,
        CASE WHEN octet_length(topic) > 1025 THEN left(topic, 1025) ELSE topic END,

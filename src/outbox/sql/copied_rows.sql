@@ -3,7 +3,7 @@
 -- $1 tid[] the copies.
 SELECT {outbox_name}.ctid AS found_row
 FROM (
-    SELECT copy.id AS relay_copy_id, copy.event_id::text AS relay_copy_event
+    SELECT copy.id AS relay_copy_id, copy.identity AS relay_copy_identity
     FROM {parked} copy
     WHERE copy.ctid = ANY ($1::tid[]) AND copy.in_outbox
 ) relay_copy

@@ -1,6 +1,5 @@
 -- Part: deletes the copies of rows that are taken out of the outbox again, because their owner had brought them back
--- within `where`. The copy of another event with the id of one, after a TRUNCATE, stays.
+-- within `where`. The copy of another row that had the id of one stays.
 DELETE FROM {parked} copy USING taken
-WHERE copy.in_outbox IS TRUE AND copy.id = taken.id
-  AND (copy.event_id IS NULL OR taken.relay_event IS NULL OR copy.event_id::text = taken.relay_event)
+WHERE copy.in_outbox IS TRUE AND copy.id = taken.id AND coalesce(copy.identity, taken.identity) = taken.identity
 RETURNING 1

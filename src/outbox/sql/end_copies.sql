@@ -1,11 +1,12 @@
--- After rows of the outbox were settled: deletes their copies, which those rows have that their owner has brought back
+-- Before rows of the outbox are settled: deletes their copies, which those rows have that their owner has brought back
 -- within `where`, and makes the next rows of their keys due.
--- $1 text[] the ids; $2 text[] the event ids.
-WITH touched AS (
-    DELETE FROM {parked} copy
-    USING ROWS FROM (unnest($1::text[]), unnest($2::text[])) AS relay_settled (relay_id, relay_event)
-    WHERE copy.in_outbox IS TRUE AND copy.id = relay_id::{id_type}
-      AND (copy.event_id IS NULL OR relay_event IS NULL OR copy.event_id::text = relay_event)
+-- $1 tid[] rows.
+WITH settled AS MATERIALIZED (
+    SELECT {id} AS id, {identity} AS identity FROM {outbox} WHERE ctid = ANY ($1::tid[])
+), touched AS (
+    DELETE FROM {parked} copy USING settled
+    WHERE copy.in_outbox IS TRUE AND copy.id = settled.id
+      AND coalesce(copy.identity, settled.identity) = settled.identity
     RETURNING seq, {left_key} AS left_key
 ), freed AS (
     {free_next}

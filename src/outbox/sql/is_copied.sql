@@ -1,3 +1,2 @@
--- Part: the row of the outbox is the one of the copy "relay_copy". Another event may have its id after a TRUNCATE.
-{id} = relay_copy_id AND {is_out}
-AND (relay_copy_event IS NULL OR coalesce({noted_event_id}, relay_copy_event) = relay_copy_event)
+-- Part: the row of the outbox is the one of the copy "relay_copy", and no other that was given its id.
+{id} = relay_copy_id AND {is_out} AND coalesce(relay_copy_identity, {identity}) = {identity}

@@ -1,4 +1,4 @@
--- Part: the unsent row of the outbox is the one of the note "relay_note". The event id tells another row
--- apart that was given the same id after a TRUNCATE.
+-- Part: the unsent row of the outbox is the one of the note "relay_note", and no other that was given its id. A note of
+-- an older version knows its row by the id alone.
 {slice_of_row} = relay_noted_slice AND {id} = relay_noted_id
-    AND {noted_event_id} IS NOT DISTINCT FROM relay_noted_event_id AND {unsent}
+    AND coalesce(relay_noted_identity, {identity}) = {identity} AND {unsent}

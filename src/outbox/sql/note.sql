@@ -1,21 +1,24 @@
 -- Writes notes for rows of the outbox that PostgreSQL refuses to settle (catalog/refused.h). A row whose version has
 -- changed meanwhile gets no note: it is claimed again. Raises an error when there would be too many notes.
 -- The parameters are those of park.sql, with $5 int8[] ms until the next try and $6 text[] their states;
--- $7 text[] the ids, because a row need not be locked.
+-- $7 text[] the ids and $8 int8[] the xmin of the rows (0: not known), because a row need not be locked: after COMMIT was
+-- refused, another one may lie in its place with its id.
 WITH given AS (
     SELECT *
     FROM ROWS FROM (unnest($1::tid[]), unnest($3::text[]), unnest($4::int4[]), unnest($5::int8[]), unnest($6::text[]),
-                    unnest($7::text[])) AS g (relay_row, error, attempts, wait_ms, state, relay_id)
+                    unnest($7::text[]), unnest($8::int8[]))
+        AS g (relay_row, error, attempts, wait_ms, state, relay_id, version)
 ), refused AS (
-    SELECT {noted_columns}, ctid AS relay_row
+    SELECT {noted_columns}, {identity} AS identity, ctid AS relay_row, xmin AS relay_xmin
     FROM {outbox}
     WHERE ctid = ANY ($1::tid[]) AND {claimable}
     FOR NO KEY UPDATE SKIP LOCKED
 ), noted AS (
-    INSERT INTO {parked} ({noted_names}, error, attempts, state, due)
-    SELECT {noted_names}, g.error, g.attempts, g.state, clock_timestamp() + g.wait_ms * interval '1 millisecond'
+    INSERT INTO {parked} ({noted_names}, identity, error, attempts, state, due)
+    SELECT {noted_names}, identity, g.error, g.attempts, g.state,
+           clock_timestamp() + g.wait_ms * interval '1 millisecond'
     FROM refused JOIN given g USING (relay_row)
-    WHERE refused.id::text = g.relay_id
+    WHERE refused.id::text = g.relay_id AND g.version IN (0, relay_xmin::text::int8)
 )
 SELECT CASE WHEN count(*) + $2::int4 <= {notes_max} THEN 0
             ELSE (count(*) || ' rows of the outbox are refused, too many for notes')::int4 END

@@ -6,10 +6,11 @@ WITH given AS (
 ), gone AS (
     DELETE FROM {outbox}
     WHERE ctid = ANY ($1::tid[])
-    RETURNING {moved_columns}, {more_headers} AS more_headers, {not_before} AS not_before, ctid AS relay_row
+    RETURNING {moved_columns}, {more_headers} AS more_headers, {not_before} AS not_before, {identity} AS identity,
+              ctid AS relay_row
 ), touched AS (
-    INSERT INTO {parked} ({moved_names}, more_headers, not_before, error, attempts, waits_for, state, due)
-    SELECT {moved_names}, more_headers, not_before, g.error, g.attempts, g.waits_for,
+    INSERT INTO {parked} ({moved_names}, more_headers, not_before, identity, error, attempts, waits_for, state, due)
+    SELECT {moved_names}, more_headers, not_before, identity, g.error, g.attempts, g.waits_for,
            CASE WHEN g.state = 'retry' AND not_before > clock_timestamp() THEN 'scheduled' ELSE g.state END,
            CASE WHEN g.waits_for IS NULL OR NOT {has_probe:g.waits_for} THEN g.due END
     FROM gone JOIN given g USING (relay_row)

@@ -6,7 +6,7 @@ WITH given AS (
 ), found AS MATERIALIZED (
     SELECT {outbox_name}.ctid AS relay_row, relay_error, relay_attempts, relay_state
     FROM (
-        SELECT copy.id AS relay_copy_id, copy.event_id::text AS relay_copy_event, g.error AS relay_error,
+        SELECT copy.id AS relay_copy_id, copy.identity AS relay_copy_identity, g.error AS relay_error,
                g.attempts AS relay_attempts,
                CASE WHEN g.state = 'retry' AND copy.not_before > clock_timestamp() THEN 'scheduled'
                     ELSE g.state END AS relay_state

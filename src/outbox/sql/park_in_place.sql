@@ -6,13 +6,13 @@ WITH given AS (
     {given}
 ), taken AS MATERIALIZED (
     SELECT {moved_columns}, {more_headers} AS more_headers, {not_before} AS not_before, ctid AS relay_row,
-           {noted_event_id} AS relay_event
+           {identity} AS identity
     FROM {outbox}
     WHERE ctid = ANY ($1::tid[])
 ), replaced AS (
     {drop_copies}
 ), judged AS MATERIALIZED (
-    SELECT {moved_names}, more_headers, not_before, relay_row, place, error, attempts, waits_for,
+    SELECT {moved_names}, more_headers, not_before, identity, relay_row, place, error, attempts, waits_for,
            CASE WHEN is_first THEN 'retry'
                 WHEN state = 'retry' AND not_before > clock_timestamp() THEN 'scheduled'
                 ELSE state END AS state,
@@ -31,8 +31,9 @@ WITH given AS (
     WHERE {outbox_name}.ctid = relay_row AND {outbox_name}.ctid = ANY ($1::tid[])
     RETURNING relay_row, {is_out} AS is_out
 ), touched AS (
-    INSERT INTO {parked} ({moved_names}, more_headers, not_before, error, attempts, waits_for, state, due, in_outbox)
-    SELECT {moved_names}, more_headers, not_before, error, attempts, waits_for, state, due, true
+    INSERT INTO {parked} ({moved_names}, more_headers, not_before, identity, error, attempts, waits_for, state, due,
+                          in_outbox)
+    SELECT {moved_names}, more_headers, not_before, identity, error, attempts, waits_for, state, due, true
     FROM judged JOIN stayed USING (relay_row)
     WHERE is_out AND (SELECT count(*) FROM replaced) >= 0
     ORDER BY place

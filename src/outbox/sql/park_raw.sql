@@ -6,8 +6,8 @@ WITH gone AS (
     DELETE FROM {outbox} WHERE ctid = $1::tid
     RETURNING {raw_values}
 ), touched AS (
-    INSERT INTO {parked} (id{key_name}, raw, state, error, attempts)
-    SELECT id{key_name}, raw, 'dead', $2::text, 1 FROM gone
+    INSERT INTO {parked} (id{key_name}, raw, identity, state, error, attempts)
+    SELECT id{key_name}, raw, identity, 'dead', $2::text, 1 FROM gone
     RETURNING 1
 )
 SELECT 1 / count(*) FROM touched

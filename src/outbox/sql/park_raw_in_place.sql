@@ -1,7 +1,7 @@
 -- The same as park_raw.sql where [outbox] park lets rows stay in the outbox.
 -- $1 tid; $2 text why; $3 text "whole"; "bare": its id only.
 WITH taken AS MATERIALIZED (
-    SELECT {raw_values}, CASE WHEN $3::text <> 'bare' THEN {noted_event_id} END AS relay_event
+    SELECT {raw_values}
     FROM {outbox} WHERE ctid = $1::tid
 ), replaced AS (
     {drop_copies}
@@ -11,8 +11,8 @@ WITH taken AS MATERIALIZED (
     WHERE {outbox_name}.ctid = $1::tid
     RETURNING {is_out} AS is_out
 ), touched AS (
-    INSERT INTO {parked} (id{key_name}, raw, state, error, attempts, in_outbox)
-    SELECT id{key_name}, raw, 'dead', $2::text, 1, true
+    INSERT INTO {parked} (id{key_name}, raw, identity, state, error, attempts, in_outbox)
+    SELECT id{key_name}, raw, identity, 'dead', $2::text, 1, true
     FROM taken, stayed
     WHERE is_out AND (SELECT count(*) FROM replaced) >= 0
     RETURNING 1

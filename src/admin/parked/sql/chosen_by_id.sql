@@ -1,12 +1,31 @@
--- Part: "chosen", the rows that ids or event ids name, if each names one; "missing_words", those that name none as text
--- for an error, NULL if each does. There is a separate join for each id column, so that PostgreSQL can use a hash join
--- for many ids. The rows are locked before anything is decided.
+-- Part: "chosen", the rows that ids, event ids or, as @SEQ, numbers of parked rows name, if each names one row;
+-- "missing_words", those that name none as text for an error, or else what to give in place of one that names several
+-- rows, such as the id of a row that another one was given after a TRUNCATE; NULL if each names one. Copies of one row
+-- by `replay` count as one. There is a separate join for each id column, so that PostgreSQL can use a hash join for
+-- many ids. The rows are locked before anything is decided.
 wanted AS MATERIALIZED (
     SELECT DISTINCT relay_word FROM unnest($1::text[]) AS w (relay_word)
 ), hits AS MATERIALIZED (
     SELECT seq AS hit, relay_word FROM {parked} JOIN wanted ON id::text = {word_as:id} WHERE sent_at IS NULL
     UNION
     SELECT seq AS hit, relay_word FROM {parked} JOIN wanted ON event_id::text = {word_as:event_id} WHERE sent_at IS NULL
+    UNION
+    SELECT seq AS hit, relay_word FROM {parked} JOIN wanted ON '@' || seq = relay_word WHERE sent_at IS NULL
+), named AS MATERIALIZED (
+    SELECT relay_word, seq AS named_seq, event_id::text AS event, {parked_row_key} AS row_key
+    FROM hits JOIN {parked} ON seq = hit
+), several AS MATERIALIZED (
+    SELECT 'id "' || left(relay_word, 64) || '" names ' || count(DISTINCT row_key) || ' rows: give '
+           || string_agg(DISTINCT '"' || left(handle, 64) || '"', ' or ') AS words
+    FROM (
+        SELECT relay_word, row_key,
+               CASE WHEN event IS NULL OR event = relay_word
+                      OR EXISTS (SELECT FROM named other WHERE other.event = named.event
+                                                           AND other.row_key <> named.row_key)
+                    THEN '@' || named_seq ELSE event END AS handle
+        FROM named
+    ) handles
+    GROUP BY relay_word HAVING count(DISTINCT row_key) > 1 AND {is_one_asked}
 ), locked AS MATERIALIZED (
     SELECT seq AS locked_seq
     FROM {parked}
@@ -14,9 +33,10 @@ wanted AS MATERIALIZED (
 ), missing AS MATERIALIZED (
     SELECT relay_word FROM wanted WHERE relay_word NOT IN (SELECT relay_word FROM hits JOIN locked ON hit = locked_seq)
 ), missing_words AS (
-    SELECT {missing_as_text}
-           || CASE WHEN count(*) > 5 THEN ' or ' || count(*) - 5 || ' more' ELSE '' END AS words
+    SELECT coalesce((SELECT words FROM several ORDER BY words LIMIT 1),
+                    {missing_as_text}
+                    || CASE WHEN count(*) > 5 THEN ' or ' || count(*) - 5 || ' more' ELSE '' END) AS words
     FROM missing
 ), chosen AS MATERIALIZED (
-    SELECT locked_seq AS chosen_seq FROM locked WHERE NOT EXISTS (SELECT FROM missing)
+    SELECT locked_seq AS chosen_seq FROM locked WHERE NOT EXISTS (SELECT FROM missing) AND NOT EXISTS (SELECT FROM several)
 )

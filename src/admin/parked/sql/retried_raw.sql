@@ -2,6 +2,5 @@
 ,
 raw = coalesce((
     SELECT {raw}
-    FROM (SELECT head.id AS relay_id, head.event_id::text AS relay_event WHERE head.in_outbox) relay_copied, {outbox}
-    WHERE {id} = relay_id AND {is_out}
-      AND (relay_event IS NULL OR coalesce({noted_event_id}, relay_event) = relay_event)), raw)
+    FROM (SELECT head.id AS relay_id, head.identity AS relay_identity WHERE head.in_outbox) relay_copied, {outbox}
+    WHERE {id} = relay_id AND {is_out} AND coalesce(relay_identity, {identity}) = {identity}), raw)
