@@ -218,7 +218,8 @@ static int put_identity(FILE *out, const struct sql_call *call)
     const struct table_column *event_id = &table->columns[COLUMN_EVENT_ID];
     const struct table_column *created_at = &table->columns[COLUMN_CREATED_AT];
     bool has_event = event_id->expression == NULL && strcmp(event_id->base, "uuid") == 0;
-    bool has_time = created_at->expression == NULL && strncmp(created_at->base, "timestamp", 9) == 0;
+    bool has_time =
+        created_at->expression == NULL && strncmp(created_at->base, "timestamp", 9) == 0;
     const char *zone = has_time && strstr(created_at->base, "with time") != NULL ? "tz" : "";
     char but[LISTED_BYTES_MAX + QUOTED_BYTES_MAX];
 

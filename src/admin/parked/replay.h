@@ -16,8 +16,8 @@ struct replay_request {
     const char *const *ids; /* row ids or event_ids; if one is not found, or names several
                                rows, nothing is done */
     int id_count;
-    bool is_repair;    /* the ids are row ids; those that are gone, or have a copy that is not sent
-                          yet, are left out */
+    bool is_repair; /* the ids are row ids; those that are gone, or have a copy that is not sent
+                       yet, are left out */
     const char *const *event_ids; /* for a repair, those of the same rows */
     const char *topic; /* exact, or a pattern with the tokens * and > as in routes; NULL: any */
     const char *since; /* earliest sent_at: a timestamp, or a duration before now; NULL: any */

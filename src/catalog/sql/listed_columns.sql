@@ -1,4 +1,4 @@
--- The columns of the outbox that a SET list sets or reads, quoted as names: those on which its rule "relay_list" depends.
+-- The columns of the outbox that a SET list sets or reads, quoted as names: its rule "relay_list" depends on them.
 SELECT string_agg('"' || replace(attname, '"', '""') || '"', ', ' ORDER BY attnum)
 FROM pg_catalog.pg_rewrite r
 JOIN pg_catalog.pg_depend d

@@ -1,8 +1,8 @@
 -- Writes notes for rows of the outbox that PostgreSQL refuses to settle (catalog/refused.h). A row whose version has
 -- changed meanwhile gets no note: it is claimed again. Raises an error when there would be too many notes.
 -- The parameters are those of park.sql, with $5 int8[] ms until the next try and $6 text[] their states;
--- $7 text[] the ids and $8 int8[] the xmin of the rows (0: not known), because a row need not be locked: after COMMIT was
--- refused, another one may lie in its place with its id.
+-- $7 text[] the ids and $8 int8[] the xmin of the rows (0: not known), because a row need not be locked: after COMMIT
+-- was refused, another one may lie in its place with its id.
 WITH given AS (
     SELECT *
     FROM ROWS FROM (unnest($1::tid[]), unnest($3::text[]), unnest($4::int4[]), unnest($5::int8[]), unnest($6::text[]),

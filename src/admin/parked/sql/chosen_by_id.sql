@@ -38,5 +38,5 @@ wanted AS MATERIALIZED (
                     || CASE WHEN count(*) > 5 THEN ' or ' || count(*) - 5 || ' more' ELSE '' END) AS words
     FROM missing
 ), chosen AS MATERIALIZED (
-    SELECT locked_seq AS chosen_seq FROM locked WHERE NOT EXISTS (SELECT FROM missing) AND NOT EXISTS (SELECT FROM several)
+    SELECT locked_seq AS chosen_seq FROM locked WHERE (SELECT words IS NULL FROM missing_words)
 )

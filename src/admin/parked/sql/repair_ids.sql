@@ -1,6 +1,6 @@
--- The rows that `audit --repair` sends again: of those that the ids and event ids name, the ones that are still there and
--- have no copy that waits to be sent. Returns NULL, because ids that name no row are no error here, and the ids of the
--- rows and their keys (replay_chosen.sql) as arrays.
+-- The rows that `audit --repair` sends again: of those that the ids and event ids name, the ones that are still there
+-- and have no copy that waits to be sent. Returns NULL, because ids that name no row are no error here, and the ids of
+-- the rows and their keys (replay_chosen.sql) as arrays.
 -- $1 text[] the ids; $2 text[] their event ids.
 WITH hits AS MATERIALIZED (
     SELECT {id} AS id, {identity} AS identity, {row_key} AS row_key FROM {outbox}

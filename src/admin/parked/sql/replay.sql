@@ -1,14 +1,15 @@
 -- Copies sent rows into the parked table, due at once, in one step of `replay`. Returns the number of rows, the last id
 -- that was looked at (NULL: there are no more), and the last one that was copied.
 -- NULL for any: $1 text the last id of the step before; $2 timestamptz the earliest sent_at; $4 text the topic; $5 text
--- a regular expression for the topic; $6 text an array of ids; $8 text an
--- array of keys. $3 timestamptz sent before; $7 int4 the most rows.
+-- a regular expression for the topic; $6 text an array of ids, $8 of keys. $3 timestamptz sent
+-- before; $7 int4 the most rows.
 WITH {replay_chosen}, sent_rows AS (
     SELECT {moved_columns}, {more_headers} AS more_headers, {identity} AS identity
     FROM {outbox}
     WHERE ctid = ANY (ARRAY(SELECT place FROM chosen WHERE NOT parked))
     UNION ALL
-    SELECT {moved_names}, more_headers, identity FROM {parked} WHERE ctid = ANY (ARRAY(SELECT place FROM chosen WHERE parked))
+    SELECT {moved_names}, more_headers, identity FROM {parked}
+    WHERE ctid = ANY (ARRAY(SELECT place FROM chosen WHERE parked))
 ), copies AS (
     INSERT INTO {parked} (state, due, error, replayed_at, {moved_names}, more_headers, identity)
     SELECT CASE WHEN is_tried THEN 'retry' ELSE 'behind' END, CASE WHEN is_tried THEN clock_timestamp() END,

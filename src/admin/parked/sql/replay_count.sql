@@ -1,8 +1,8 @@
 -- Counts what a step of `replay` would copy. Returns the number of rows, the last id that was looked at (NULL: there
 -- are no more), the last one that would be copied, and a line for each of the first ten rows: id, sent_at, topic.
 -- NULL for any: $1 text the last id of the step before; $2 timestamptz the earliest sent_at; $4 text the topic; $5 text
--- a regular expression for the topic; $6 text an array of ids; $8 text an
--- array of keys. $3 timestamptz sent before; $7 int4 the most rows.
+-- a regular expression for the topic; $6 text an array of ids, $8 of keys. $3 timestamptz sent
+-- before; $7 int4 the most rows.
 WITH {replay_chosen}
 SELECT counted.*, shown.*
 FROM (SELECT (SELECT count(*) FROM chosen), {replay_places}) counted

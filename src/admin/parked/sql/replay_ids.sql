@@ -1,5 +1,6 @@
 -- The rows that ids name, all of them integers: those that name no sent row, or one that names several, as text for an
--- error (NULL: each names one), and the ids of the rows and their keys (replay_chosen.sql) as arrays. The index on the id is used.
+-- error (NULL: each names one), and the ids of the rows and their keys (replay_chosen.sql) as arrays. The index on the
+-- id is used.
 -- $1 text[] the ids.
 WITH relay_wanted AS (
     SELECT DISTINCT relay_word FROM unnest($1::text[]) AS w (relay_word)
@@ -8,7 +9,8 @@ WITH relay_wanted AS (
     FROM {outbox} JOIN relay_wanted ON {id} = relay_word::int8
     WHERE {sent_at} IS NOT NULL AND {where_of_sent}
     UNION
-    SELECT id, relay_word, event_id::text, {parked_row_key} FROM {parked} JOIN relay_wanted ON id = relay_word::int8 WHERE {is_parked_sent}
+    SELECT id, relay_word, event_id::text, {parked_row_key} FROM {parked} JOIN relay_wanted ON id = relay_word::int8
+    WHERE {is_parked_sent}
 ), missing AS (
     SELECT relay_word FROM relay_wanted WHERE relay_word NOT IN (SELECT relay_word FROM hits)
 )

@@ -8,7 +8,8 @@ WITH relay_wanted AS (
     FROM {outbox} JOIN relay_wanted ON {id}::text = {word_as:id}
     WHERE {sent_at} IS NOT NULL AND {where_of_sent}
     UNION
-    SELECT {id} AS id, relay_word, {event_id}::text, {row_key} FROM {outbox} JOIN relay_wanted ON {event_id}::text = {word_as:event_id}
+    SELECT {id} AS id, relay_word, {event_id}::text, {row_key}
+    FROM {outbox} JOIN relay_wanted ON {event_id}::text = {word_as:event_id}
     WHERE {sent_at} IS NOT NULL AND {where_of_sent}
     UNION
     SELECT id, relay_word, event_id::text, {parked_row_key} FROM {parked} JOIN relay_wanted ON id::text = {word_as:id}
