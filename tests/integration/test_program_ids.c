@@ -5,6 +5,8 @@
  */
 #include "integration/program.h"
 
+#include <signal.h>
+
 FIXTURE(set_up, fixture_close)
 
 /* How rows are told apart: by a uuid, by their time, or by all that they hold. */
@@ -222,4 +224,40 @@ TEST(a_copy_is_of_its_row_and_of_no_other_that_has_its_id)
                                                    " o.xmin::text = b.version"),
                          1);
     }
+}
+
+/* ---- a row in the very place of another one ---- */
+
+#define WAITING(what)                                                                              \
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type" \
+    " = 'Lock' AND query LIKE '" what "%'"
+
+/* The first settle is refused at its COMMIT, by a foreign key that is checked only then. Before the
+ * relay can note that the row was sent, another one lies in its place, with its id. */
+TEST(a_row_that_takes_the_place_of_one_whose_commit_is_refused_is_sent)
+{
+    struct fixture *fixture = *state;
+    PGconn *holder = harness_connect(fixture->url);
+    PGconn *other = harness_connect(fixture->url);
+    struct process relay;
+
+    open_with(fixture, shapes[2], "on_sent = \"delete\"\n");
+    sql(fixture->conn, "INSERT INTO outbox (payload) VALUES ('\"old\"'); CREATE TABLE audit (id"
+                       " bigint REFERENCES outbox DEFERRABLE INITIALLY DEFERRED); INSERT INTO audit"
+                       " VALUES (1)");
+    sql(holder, "BEGIN");
+    sql(holder, "SELECT FROM audit FOR UPDATE");
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1, WAITING("COMMIT"));
+    assert_int_equal(PQsendQuery(other, "BEGIN; TRUNCATE outbox, audit RESTART IDENTITY; INSERT"
+                                        " INTO outbox (payload) VALUES ('\"new\"'); COMMIT"),
+                     1);
+    wait_for_number(fixture->conn, 1, WAITING("BEGIN; TRUNCATE"));
+    sql(holder, "COMMIT");
+    process_await_words(&relay, "\"payload\":\"new\"");
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox");
+    process_stop(&relay, SIGTERM);
+    process_free(&relay);
+    PQfinish(other);
+    PQfinish(holder);
 }
