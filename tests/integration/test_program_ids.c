@@ -36,8 +36,8 @@ static void open_with(struct fixture *fixture, const char *shape, const char *ou
     write_relay_toml(fixture,
                      "[outbox]\nadopt = true\nwhere = \"status = 'NEW'\"\n%s\n[outbox.columns]\n%s"
                      "sent_at = \"%s\"\n[relay]\npoll_interval = \"20ms\"\n[retry]\nbackoff ="
-                     " \"10s\"\n[sink.out]\ntype = \"stdout\"\n[[route]]\nmatch = \"good\"\nsink ="
-                     " \"out\"\n",
+                     " \"10s\"\n[sink.out]\ntype = \"stdout\"\nallow ="
+                     " [\"good\"]\n",
                      outbox, shape,
                      strstr(outbox, "on_sent = \"delete\"") == NULL ? "sent_at" : "");
     if (run_command(fixture, "init") == 5) {
@@ -53,6 +53,13 @@ static const char *drain(struct fixture *fixture, int status)
 {
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), status);
     return fixture->process.out;
+}
+
+/* As if no attempt could succeed. */
+static void make_dead(struct fixture *fixture)
+{
+    sql(fixture->conn, "UPDATE outbox_parked SET state = 'dead', due = NULL, waits_for = NULL WHERE"
+                       " state = 'waiting'");
 }
 
 static void end_rows(struct fixture *fixture, size_t i)
@@ -116,10 +123,12 @@ TEST(a_command_changes_nothing_where_an_id_names_several_rows_and_asks_which)
         sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('good', 'k', '1'),"
                            " ('bad', 'k', '\"old\"')");
         (void)drain(fixture, 1);
+        make_dead(fixture);
         end_rows(fixture, i);
         sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('good', 'l', '1'),"
                            " ('bad', 'k', '\"new\"')");
         (void)drain(fixture, 1);
+        make_dead(fixture);
         for (int j = 0; j < 2; j++) {
             expect(fixture, run(fixture, "dead", verbs[j], "2", "-c", fixture->config), 1);
             assert_says(fixture->process.err, "id \"2\" names 2 rows: give \"");
@@ -189,6 +198,7 @@ TEST(explain_shows_a_parked_row_beside_the_one_that_has_its_id_now)
     open_with(fixture, shapes[0], MARK);
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('bad', '\"old\"')");
     (void)drain(fixture, 1);
+    make_dead(fixture);
     end_rows(fixture, 0);
     sql(fixture->conn, "INSERT INTO outbox (payload) VALUES ('\"new\"')");
     expect(fixture, run(fixture, "explain", "1", "-c", fixture->config), 0);
