@@ -126,7 +126,7 @@ TEST(a_command_changes_nothing_where_an_id_names_several_rows_and_asks_which)
         make_dead(fixture);
         end_rows(fixture, i);
         sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('good', 'l', '1'),"
-                           " ('bad', 'k', '\"new\"')");
+                           " ('bad', 'm', '\"new\"')");
         (void)drain(fixture, 1);
         make_dead(fixture);
         for (int j = 0; j < 2; j++) {

@@ -1,7 +1,7 @@
 -- The rows that `explain` looks at, in the order of their ids: rows of the outbox, the newest of those that are asked
 -- for, and parked ones. A row that is parked takes the place of its marked one in the outbox, and of no other that was
--- given its id. Returns where it lies (as text), whether that is the parked table, its id and event id (NULL: not looked
--- at), its state, and why it is parked.
+-- given its id. Returns where it lies (as text), whether that is the parked table, its id and event id (NULL: not
+-- looked at), its state, and why it is parked.
 -- $1 int8 how many; by ids: $2 and $3, the ids and the event ids as arrays.
 WITH found AS MATERIALIZED (
     SELECT ctid AS place, {id} AS id, {searched_event_id} AS event_id,
