@@ -15,7 +15,8 @@ WITH relay_wanted AS (
     SELECT id, relay_word, event_id::text, {parked_row_key} FROM {parked} JOIN relay_wanted ON id::text = {word_as:id}
     WHERE {is_parked_sent}
     UNION
-    SELECT id, relay_word, event_id::text, {parked_row_key} FROM {parked} JOIN relay_wanted ON event_id::text = {word_as:event_id}
+    SELECT id, relay_word, event_id::text, {parked_row_key}
+    FROM {parked} JOIN relay_wanted ON event_id::text = {word_as:event_id}
     WHERE {is_parked_sent}
 ), missing AS (
     SELECT relay_word FROM relay_wanted WHERE relay_word NOT IN (SELECT relay_word FROM hits)
