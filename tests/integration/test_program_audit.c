@@ -911,6 +911,39 @@ static void end_writers(PGconn *writers[WRITERS])
     }
 }
 
+static void assert_said_of_losses(struct fixture *fixture, bool said)
+{
+    const char *words = "bus may have lost events that it had acknowledged";
+
+    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    assert_int_equal(strstr(fixture->process.out, words) != NULL, said);
+    assert_int_equal(strstr(fixture->process.out, "outbox-relay audit --sink bus --since ") != NULL,
+                     said);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_int_equal(strstr(fixture->process.out, words) != NULL, said);
+}
+
+TEST(a_stream_that_was_made_anew_is_named_by_a_relay_that_starts_until_an_audit_of_that_time)
+{
+    struct fixture *fixture = *state;
+    jsStreamConfig config;
+
+    (void)jsStreamConfig_Init(&config);
+    send_rows(fixture, 20);
+    assert_said_of_losses(fixture, false);
+    stream_again(fixture, &config);
+    drain(fixture);
+    assert_non_null(strstr(fixture->process.err, "acknowledged messages are lost"));
+    assert_said_of_losses(fixture, true);
+    audit_of(fixture, 0, "--since", "2100-01-01");
+    assert_said_of_losses(fixture, true);
+    audit_of(fixture, 1, "--sink", "bus");
+    assert_counted(fixture, "missing", 20);
+    assert_said_of_losses(fixture, false);
+    drain(fixture);
+    assert_null(strstr(fixture->process.err, "acknowledged messages are lost"));
+}
+
 TEST(an_audit_beside_relays_and_writers_finds_nothing)
 {
     struct fixture *fixture = *state;
