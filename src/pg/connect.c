@@ -510,10 +510,12 @@ static int set_time_zone(struct session *session, const struct session_options *
     PQclear(result);
     if (status == 0)
         return 0;
-    if (error_is_sqlstate(error, "22023"))
-        (void)error_hint(error, "SELECT name FROM pg_timezone_names; lists the names for [outbox]"
-                                " time_zone");
-    return -1;
+    if (!error_is_sqlstate(error, "22023"))
+        return -1;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "PostgreSQL does not know the time zone \"%s\"", params[0]);
+    return error_hint(error, "SELECT name FROM pg_timezone_names; lists the names for [outbox]"
+                             " time_zone");
 }
 
 /* The meaning of a literal and of an expression in our SQL and in [outbox] where, and the text of a

@@ -81,13 +81,13 @@ TEST(metrics_count_rows_by_sink_and_promtool_accepts_them)
 
     sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 'good.a', i::text FROM"
                        " generate_series(1, 20) i");
-    sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 'bad.a', 'x' FROM"
-                       " generate_series(1, 3)");
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, headers) SELECT 'good.a', 'x',"
+                       " CASE i WHEN 1 THEN '[]'::jsonb END FROM generate_series(1, 3) i");
     start(fixture);
     await_answer("/metrics", 200, "\noutbox_relay_sent_total{sink=\"out\"} 20\n");
     await_answer("/metrics", 200, "\noutbox_relay_dead_rows 1\n");
-    assert_says(answer, "\noutbox_relay_dead_total{sink=\"\",reason=\"rejected\"} 1\n");
-    assert_says(answer, "\noutbox_relay_parked_total{sink=\"\",state=\"behind\"} 2\n");
+    assert_says(answer, "\noutbox_relay_dead_total{sink=\"out\",reason=\"rejected\"} 1\n");
+    assert_says(answer, "\noutbox_relay_parked_total{sink=\"out\",state=\"behind\"} 2\n");
     assert_says(answer, "\noutbox_relay_held_keys 1\n");
     assert_says(answer, "\noutbox_relay_held_rows 2\n");
     assert_says(answer, "\noutbox_relay_delivery_duration_seconds_count 20\n");

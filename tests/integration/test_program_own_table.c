@@ -402,7 +402,7 @@ TEST(a_zone_that_does_not_exist_is_refused)
 
     write_config_for(fixture, "time_zone = \"Asia/Tokio\"");
     expect(fixture, run_command(fixture, "check"), 3);
-    assert_says(fixture->process.out, "invalid value for parameter \"TimeZone\": \"Asia/Tokio\"");
+    assert_says(fixture->process.out, "PostgreSQL does not know the time zone \"Asia/Tokio\"");
     assert_says(fixture->process.out, "for [outbox] time_zone");
 }
 

@@ -22,7 +22,8 @@ static void open_table(struct fixture *fixture, const char *outbox, const char *
         " outbox_slice, outbox_control, printed; CREATE TABLE outbox (id bigint GENERATED ALWAYS AS"
         " IDENTITY PRIMARY KEY, event_id uuid NOT NULL DEFAULT gen_random_uuid(), topic text NOT"
         " NULL DEFAULT 't', key text, payload jsonb, created_at timestamptz NOT NULL DEFAULT now(),"
-        " div int NOT NULL DEFAULT 1, spare text, sent_at timestamptz)");
+        " div int NOT NULL DEFAULT 1, spare text, sent_at timestamptz);"
+        " COMMENT ON COLUMN outbox.sent_at IS 'outbox-relay: only the relay writes this column'");
     write_relay_toml(fixture,
                      "[outbox]\nadopt = true\n%s[outbox.columns]\nheaders = \"\"\n%s"
                      "[relay]\npoll_interval = \"20ms\"\n%s",
@@ -61,9 +62,9 @@ static void send_corrected(struct fixture *fixture, const char *order)
 }
 
 /* How often each of the rows has left, as "payload type times", and that of the key in order. */
-#define LEFT                                                                                       \
+#define LEFT                                                                                        \
     "SELECT string_agg(concat(payload, ' ', type, ' ', times), ', ' ORDER BY payload) FROM (SELECT" \
-    " line->>'payload' AS payload, line->>'type' AS type, count(*) AS times FROM printed GROUP BY" \
+    " line->>'payload' AS payload, line->>'type' AS type, count(*) AS times FROM printed GROUP BY"  \
     " 1, 2) left_rows"
 
 TEST(a_row_that_was_kept_as_a_whole_is_replayed_as_it_was_sent)
@@ -76,7 +77,8 @@ TEST(a_row_that_was_kept_as_a_whole_is_replayed_as_it_was_sent)
         assert_string_equal(fixture->process.out, "replayed 3\n");
         drain(fixture, 0);
         assert_string_equal(sql_text(fixture->conn, LEFT), "1 10 2, 2 2 2, 3 3 2");
-        /* It can be named by what it was sent with, and what is configured later changes nothing. */
+        /* It can be named by what it was sent with, and what is configured later changes nothing.
+         */
         (void)run_command(fixture, "check");
         expect(fixture,
                run(fixture, "replay",
