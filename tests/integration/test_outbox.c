@@ -544,12 +544,16 @@ TEST(a_purge_finds_old_rows_whatever_the_order_of_the_ids)
                        " i %% 2 = 0 THEN interval '30 days' ELSE interval '1 minute' END"
                        " FROM generate_series(1, 6000) i");
     sql(fixture->conn, "CREATE INDEX ON theirs (id) WHERE sent_at IS NULL");
+    sql(fixture->conn, "COMMENT ON COLUMN theirs.sent_at IS"
+                       " 'outbox-relay: only the relay writes this column'");
     fixture->options.table = table;
     fixture->options.columns[COLUMN_EVENT_ID] = own_id;
     fixture->options.columns[COLUMN_TOPIC] = topic;
     admin = admin_open(&fixture->options, &fixture->error);
     assert_non_null(admin);
     assert_int_equal(admin_init(admin, &executed, &missing, &fixture->error), 0);
+    assert_int_equal(admin_settle_adoption(admin, &fixture->error), 0);
+    sql(fixture->conn, "UPDATE theirs_control SET set_at = now() - interval '60 days'");
     assert_int_equal(admin_purge(admin, 86400000, 0, NULL, NULL, &purge, &fixture->error), 0);
     assert_int_equal(purge.purged, 3000);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM theirs"), 3000);

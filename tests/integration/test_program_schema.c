@@ -30,7 +30,9 @@ TEST(init_says_that_rows_without_a_sent_at_will_be_sent)
         fixture->process.out,
         "-- The existing rows then count as unsent and will be sent. Mark those that must not"
         " be sent in the same transaction.\n"
-        "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"sent_at\" pg_catalog.timestamptz;\n");
+        "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"sent_at\" pg_catalog.timestamptz;"
+        " COMMENT ON COLUMN \"public\".\"outbox\".\"sent_at\" IS"
+        " 'outbox-relay: only the relay writes this column';\n");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
     assert_says(fixture->process.out, "(sent_at) is missing in \"public\".\"outbox\":"
                                       " all existing rows will be sent");

@@ -14,6 +14,10 @@ wanted AS MATERIALIZED (
 ), named AS MATERIALIZED (
     SELECT relay_word, seq AS named_seq, event_id::text AS event, {parked_row_key} AS row_key
     FROM hits JOIN {parked} ON seq = hit
+), asked AS MATERIALIZED (
+    SELECT relay_word AS asked_word
+    FROM named GROUP BY relay_word HAVING count(DISTINCT row_key) > 1 AND {is_one_asked}
+    ORDER BY relay_word LIMIT 1
 ), several AS MATERIALIZED (
     SELECT 'id "' || left(relay_word, 64) || '" names ' || count(DISTINCT row_key) || ' rows: give '
            || string_agg(DISTINCT '"' || left(handle, 64) || '"', ' or ') AS words
@@ -23,9 +27,9 @@ wanted AS MATERIALIZED (
                       OR EXISTS (SELECT FROM named other WHERE other.event = named.event
                                                            AND other.row_key <> named.row_key)
                     THEN '@' || named_seq ELSE event END AS handle
-        FROM named
+        FROM named WHERE relay_word = (SELECT asked_word FROM asked)
     ) handles
-    GROUP BY relay_word HAVING count(DISTINCT row_key) > 1 AND {is_one_asked}
+    GROUP BY relay_word
 ), locked AS MATERIALIZED (
     SELECT seq AS locked_seq
     FROM {parked}
@@ -33,7 +37,7 @@ wanted AS MATERIALIZED (
 ), missing AS MATERIALIZED (
     SELECT relay_word FROM wanted WHERE relay_word NOT IN (SELECT relay_word FROM hits JOIN locked ON hit = locked_seq)
 ), missing_words AS (
-    SELECT coalesce((SELECT words FROM several ORDER BY words LIMIT 1),
+    SELECT coalesce((SELECT words FROM several),
                     {missing_as_text}
                     || CASE WHEN count(*) > 5 THEN ' or ' || count(*) - 5 || ' more' ELSE '' END) AS words
     FROM missing
