@@ -457,6 +457,7 @@ static const struct sql_word words[] = {
     {"adopt_behind", .text = statement_adopt_behind},
     {"given", .text = statement_given},
     {"raw_values", .text = statement_raw_values},
+    {"kept_as_sent", .text = statement_kept_as_sent},
     {"drop_copies", .text = statement_drop_copies},
     {"is_first_taken", .choose = choose_is_first_taken},
     {"copied_rows", .text = statement_copied_rows},

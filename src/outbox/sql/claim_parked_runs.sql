@@ -26,15 +26,15 @@ WITH wal AS MATERIALIZED (
         FROM (
             SELECT seq AS run, id AS run_id,
                    bool_or(state = 'dead' OR {is_note} OR coalesce(due > statement_timestamp(), false))
-                       OVER (ORDER BY id) AS stopped
+                       OVER (ORDER BY id, seq) AS stopped
             FROM (
                 SELECT seq, id, due, state
                 FROM {parked} behind
                 WHERE behind.key IS NOT NULL
                   AND hashtextextended({key_text:behind.key}, 0) = hashtextextended(first.key_text, 0)
                   AND {key_text:behind.key} = first.key_text
-                  AND behind.id >= first.id AND behind.sent_at IS NULL
-                ORDER BY id LIMIT {limit}
+                  AND (behind.id, behind.seq) >= (first.id, first.seq) AND behind.sent_at IS NULL
+                ORDER BY id, seq LIMIT {limit}
             ) next
         ) judged
         WHERE NOT stopped
@@ -47,7 +47,7 @@ WITH wal AS MATERIALIZED (
     FROM {parked}
     WHERE (SELECT lsn FROM wal) IS NOT NULL AND sent_at IS NULL AND state <> 'dead'
       AND seq = ANY (ARRAY(SELECT relay_run FROM runs WHERE NOT {is_held}))
-    ORDER BY id
+    ORDER BY id, seq
     FOR UPDATE
 )
 {result}

@@ -3,4 +3,4 @@
 DELETE FROM {parked} copy USING taken
 WHERE copy.in_outbox IS TRUE AND copy.id = taken.id
   AND (copy.event_id IS NULL OR taken.relay_event IS NULL OR copy.event_id::text = taken.relay_event)
-RETURNING 1
+RETURNING copy.id AS dropped_id, copy.seq AS dropped_seq

@@ -12,5 +12,5 @@ WHERE state IN ('behind', 'waiting', 'paused') AND due IS NULL AND seq = ANY (AR
                AND hashtextextended({key_text:behind.key}, 0) = hashtextextended(gone.left_key, 0)
                AND {key_text:behind.key} = gone.left_key
                AND sent_at IS NULL AND seq NOT IN (SELECT seq FROM touched)
-             ORDER BY id LIMIT 1
+             ORDER BY id, seq LIMIT 1
          ) nexts))

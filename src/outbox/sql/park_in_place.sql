@@ -1,6 +1,6 @@
 -- Parks rows where [outbox] park lets them stay in the outbox: they are updated, so that they are out of `where`, and
--- copied. A row that its owner has brought back within `where` is copied anew. A row that is now the first of its key
--- is tried at once, as after `dead retry`.
+-- copied. A row that its owner has brought back within `where` is copied anew, in the place of its copy. A row that is
+-- now the first of its key is tried at once, as after `dead retry`.
 -- The parameters are those of park.sql.
 WITH given AS (
     {given}
@@ -21,7 +21,10 @@ WITH given AS (
     FROM (
         SELECT head.*, g.place, g.error, g.attempts, g.waits_for, g.state, g.due,
                g.state = 'behind' AND {is_head} AND {is_first_taken} AS is_first
-        FROM taken head JOIN given g USING (relay_row)
+        FROM (
+            SELECT *, coalesce((SELECT min(dropped_seq) FROM replaced WHERE dropped_id = taken.id), {last_seq}) AS seq
+            FROM taken
+        ) head JOIN given g USING (relay_row)
     ) judged_row
 ), stayed AS (
     UPDATE {outbox} SET {park}

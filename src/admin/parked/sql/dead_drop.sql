@@ -22,7 +22,7 @@ WITH {chosen}, done AS MATERIALIZED (
               AND hashtextextended({key_text:behind.key}, 0) = hashtextextended(gone.left_key, 0)
               AND {key_text:behind.key} = gone.left_key
               AND sent_at IS NULL AND seq NOT IN (SELECT chosen_seq FROM chosen)
-            ORDER BY id LIMIT 1
+            ORDER BY id, seq LIMIT 1
         ) nexts)
 )
 SELECT words, done.* FROM missing_words LEFT JOIN done ON true ORDER BY seq
