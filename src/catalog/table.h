@@ -74,6 +74,9 @@ struct table {
                                because of them; "": none */
     char key_columns[ALL_COLUMNS_BYTES_MAX]; /* of the key's expression: "a = DEFAULT, b = DEFAULT"
                                               */
+    /* The columns that expressions read, as literals: "'a', 'b'"; or they read whole rows. */
+    char read_columns[ALL_COLUMNS_BYTES_MAX];
+    bool reads_whole_rows;
     char where_clock[200]; /* "calls FUNCTION", which reads the clock; "": `where` uses none */
     char called[512];      /* the functions that this SQL calls and that are not PostgreSQL's own */
     struct table_column columns[COLUMN_COUNT];

@@ -127,6 +127,18 @@ static int parse(struct table *table, struct session *session, const struct sour
     return 0;
 }
 
+/* Where the names of all columns take too much room, all are read. */
+static void add_reads(struct table *table, const char *columns, bool whole_row)
+{
+    size_t len = strlen(table->read_columns);
+
+    table->reads_whole_rows = table->reads_whole_rows || whole_row ||
+                              len + strlen(columns) + sizeof ", " > sizeof table->read_columns;
+    if (!table->reads_whole_rows && columns[0] != '\0')
+        (void)snprintf(table->read_columns + len, sizeof table->read_columns - len, "%s%s",
+                       len > 0 ? ", " : "", columns);
+}
+
 static int take_type(struct table *table, struct session *session, const struct source *source,
                      struct table_column *column, struct error *error)
 {
@@ -146,6 +158,7 @@ static int take_type(struct table *table, struct session *session, const struct 
     if (column == &table->columns[COLUMN_KEY])
         (void)snprintf(table->key_columns, sizeof table->key_columns, "%s",
                        PQgetvalue(result, 0, 6));
+    add_reads(table, PQgetvalue(result, 0, 7), PQgetvalue(result, 0, 8)[0] == 't');
     PQclear(result);
     if (!is_one)
         return refuse(table, source, "is more than one value");

@@ -157,26 +157,32 @@ static const char *choose_noted_event_id(const void *about)
                                                                         : "NULL::text";
 }
 
-/* The whole row as a JSON object of texts, which json_populate_record() turns into the row again.
+/* The whole row as a JSON object of texts, which json_populate_record() turns into the row again,
+ * and the types that its columns have (kept_problem.sql).
  * format() and to_json() of a text use no casts, which the owner of a type may have made. */
 static int put_raw(FILE *out, const struct sql_call *call)
 {
     const struct table *table = table_of(call->about);
     const char *at = table->all_columns;
 
-    (void)fputs("(SELECT row_to_json(relay_texts)::text FROM (SELECT", out);
+    (void)fprintf(out,
+                  "(SELECT row_to_json(relay_texts)::text FROM (SELECT (SELECT"
+                  " json_object_agg(attname, format_type(atttypid, NULL)) FROM"
+                  " pg_catalog.pg_attribute WHERE attnum > 0 AND NOT attisdropped AND attrelid ="
+                  " %u) AS \"column types\"",
+                  table->oid);
     for (int i = 0; *at != '\0'; i++) {
         size_t len = 1;
 
         while (at[len] != '"' || at[++len] == '"')
             len++;
         if ((table->json_columns[i / 8] >> i % 8 & 1) != 0)
-            (void)fprintf(out, "%s %.*s", i > 0 ? "," : "", (int)len, at);
+            (void)fprintf(out, ", %.*s", (int)len, at);
         else
             (void)fprintf(out,
-                          "%s CASE WHEN %.*s IS DISTINCT FROM NULL THEN format('%%s', %.*s) END"
+                          ", CASE WHEN %.*s IS DISTINCT FROM NULL THEN format('%%s', %.*s) END"
                           " AS %.*s",
-                          i > 0 ? "," : "", (int)len, at, (int)len, at, (int)len, at);
+                          (int)len, at, (int)len, at, (int)len, at);
         at += len + strspn(at + len, ", ");
     }
     return put_string(out, ") relay_texts)");

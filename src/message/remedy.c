@@ -100,6 +100,8 @@ static const struct {
     /* ---- the row itself, whatever the broker (route/, outbox/, sinks) ---- */
     {"no [[route]] matches",
      "add a [[route]] for this topic and start the relay anew; or " CORRECT "topic" RETRY},
+    {"the table has changed since this row was kept",
+     "run the UPDATE that the error names, with the value that the column is to have" RETRY},
     {"uses a column that is NULL", "fill the column in TABLE_parked, or have the [[route]] do"
                                    " without it" RETRY},
     {"allow list does not permit", "add it to allow of the [sink], or have a [[route]] lead"

@@ -217,7 +217,7 @@ static const char *choose_waited_columns(const void *about)
 {
     static const char *const texts[] = {
         [CLAIM_OUTBOX] = "",
-        [CLAIM_PARKED] = ",\nattempts, waited_ms, replayed_at",
+        [CLAIM_PARKED] = ",\nattempts, waited_ms, replayed_at, kept_problem",
         [CLAIM_REFUSED] = ",\nattempts, waited_ms, replayed_at, relay_noted, relay_is_sent",
     };
 
@@ -235,9 +235,9 @@ static bool is_computed(const void *about)
 
 static const char *choose_locked_values(const void *about)
 {
-    if (!table_of(about)->is_computed)
-        return "locked";
-    return is_computed(about) ? statement_computed_values : statement_computed_parked;
+    if (((const struct lane_words *)about)->statement->kind == CLAIM_PARKED)
+        return statement_computed_parked;
+    return is_computed(about) ? statement_computed_values : "locked";
 }
 
 /* {anew:NAME}: the value of a parked row, computed anew if the row is kept as a whole. */
@@ -253,6 +253,38 @@ static int put_anew(FILE *out, const struct sql_call *call)
                : 0;
 }
 
+static int put_parked_text(FILE *out, const struct sql_call *call)
+{
+    sql_put_literal(out, table_of(call->about)->parked_quoted);
+    return 0;
+}
+
+/* The column "attname" is one that a message is made of. */
+static int put_is_read(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+
+    if (table->reads_whole_rows)
+        return fputs("true", out) < 0 ? -1 : 0;
+    (void)fprintf(out, "attname IN (''%s%s", table->read_columns[0] != '\0' ? ", " : "",
+                  table->read_columns);
+    for (int i = 0; i < COLUMN_COUNT + table->header_count; i++) {
+        const struct table_column *column =
+            i < COLUMN_COUNT ? &table->columns[i] : &table->headers[i - COLUMN_COUNT];
+
+        if (column->expression != NULL || column->type[0] == '\0' || i == COLUMN_SENT_AT)
+            continue;
+        (void)fputs(", ", out);
+        sql_put_literal(out, column->name);
+    }
+    return fputs(")", out) < 0 ? -1 : 0;
+}
+
+static const char *choose_reads_whole_rows(const void *about)
+{
+    return table_of(about)->reads_whole_rows ? "true" : "false";
+}
+
 static const char *choose_ordered_key(const void *about)
 {
     return sql_keeps_order(table_of(about), options_of(about)) ? "{value_of:key}" : "NULL::text";
@@ -266,6 +298,17 @@ static const char *choose_key_name(const void *about)
 static const char *choose_is_first_taken(const void *about)
 {
     return sql_keeps_order(table_of(about), options_of(about)) ? statement_is_first_taken : "true";
+}
+
+/* With [outbox] park a row and its copy are locked together, whichever of them is claimed. */
+static const char *choose_copy_is_held(const void *about)
+{
+    return table_of(about)->park != NULL ? statement_copy_is_held : "true";
+}
+
+static const char *choose_own_copy_is_held(const void *about)
+{
+    return table_of(about)->park != NULL ? statement_own_copy_is_held : "true";
 }
 
 static const char *choose_is_computed(const void *about)
@@ -458,9 +501,15 @@ static const struct sql_word words[] = {
     {"given", .text = statement_given},
     {"raw_values", .text = statement_raw_values},
     {"kept_as_sent", .text = statement_kept_as_sent},
+    {"kept_problem", .text = statement_kept_problem},
+    {"parked_text", .put = put_parked_text},
+    {"is_read", .put = put_is_read},
+    {"reads_whole_rows", .choose = choose_reads_whole_rows},
     {"drop_copies", .text = statement_drop_copies},
     {"is_first_taken", .choose = choose_is_first_taken},
     {"copied_rows", .text = statement_copied_rows},
+    {"copy_is_held", .choose = choose_copy_is_held},
+    {"own_copy_is_held", .choose = choose_own_copy_is_held},
     {"is_copied", .text = statement_is_copied},
     {"count_copied", .text = statement_count_copied},
     {"due_notes", .text = statement_due_notes},

@@ -5,11 +5,12 @@ WITH wal AS MATERIALIZED (
     {claim_position}
 ), locked AS MATERIALIZED (
     SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice
-    FROM {parked}
+    FROM {parked} head
     WHERE (SELECT lsn FROM wal) IS NOT NULL
       AND due <= statement_timestamp() AND {is_tried}
       AND {parked_sink_is_here:$1}
       AND coalesce(waits_for <> ALL ($3::text[]), true)
+      AND {copy_is_held}
     ORDER BY due LIMIT {limit}
     FOR UPDATE SKIP LOCKED
 )

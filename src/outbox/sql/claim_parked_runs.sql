@@ -19,23 +19,25 @@ WITH wal AS MATERIALIZED (
           AND {parked_sink_is_here:$1}
           AND coalesce(waits_for <> ALL ($3::text[]), true)
           AND {is_head}
+          AND {copy_is_held}
         ORDER BY due LIMIT {limit}
     ) first,
     LATERAL (
         SELECT run, run_id
         FROM (
             SELECT seq AS run, id AS run_id,
-                   bool_or(state = 'dead' OR {is_note} OR coalesce(due > statement_timestamp(), false))
+                   bool_or(state = 'dead' OR {is_note} OR coalesce(due > statement_timestamp(), false)
+                           OR NOT {copy_is_held})
                        OVER (ORDER BY id, seq) AS stopped
             FROM (
-                SELECT seq, id, due, state
+                SELECT seq, id, due, state, in_outbox, event_id
                 FROM {parked} behind
                 WHERE behind.key IS NOT NULL
                   AND hashtextextended({key_text:behind.key}, 0) = hashtextextended(first.key_text, 0)
                   AND {key_text:behind.key} = first.key_text
                   AND (behind.id, behind.seq) >= (first.id, first.seq) AND behind.sent_at IS NULL
                 ORDER BY id, seq LIMIT {limit}
-            ) next
+            ) head
         ) judged
         WHERE NOT stopped
         UNION ALL

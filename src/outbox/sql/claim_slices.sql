@@ -30,7 +30,7 @@ WITH held AS MATERIALIZED (
                        relay_slice, CASE WHEN (SELECT running FROM held) THEN relay_high ELSE relay_low END)
                AND {slice_of_row} < relay_slice + 1
                AND {unsent}
-               AND CASE WHEN {is_not_noted} THEN {sink_is_here:$1} END
+               AND CASE WHEN {is_not_noted} THEN {sink_is_here:$1} AND {own_copy_is_held} END
              ORDER BY {slice_of_row}, {outbox_name}.{id}
              LIMIT (
                  SELECT ({limit} - 1 + slice_count) / slice_count

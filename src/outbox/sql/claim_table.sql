@@ -7,7 +7,7 @@ WITH wal AS MATERIALIZED (
     FROM {outbox}
     WHERE (SELECT lsn FROM wal) IS NOT NULL
       AND {unsent}
-      AND CASE WHEN {is_not_noted} THEN {sink_is_here:$1} END
+      AND CASE WHEN {is_not_noted} THEN {sink_is_here:$1} AND {own_copy_is_held} END
     ORDER BY {outbox_name}.{id} LIMIT {limit}
     {lock_mode} SKIP LOCKED
 )

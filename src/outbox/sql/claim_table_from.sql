@@ -16,7 +16,7 @@ WITH held AS MATERIALIZED (
                        ELSE $3::int8 END
       AND {id} <= $7::int8
       AND {unsent}
-      AND CASE WHEN {is_not_noted} THEN {sink_is_here:$1} END
+      AND CASE WHEN {is_not_noted} THEN {sink_is_here:$1} AND {own_copy_is_held} END
     ORDER BY {outbox_name}.{id} LIMIT {limit}
     {lock_mode} SKIP LOCKED
 )

@@ -1,5 +1,5 @@
--- Part: the rows of the outbox of which parked rows are copies. A row that its owner has brought back within `where`,
--- or deleted, is left alone; one that he has locked makes the statement fail at once.
+-- Part: the rows of the outbox of which parked rows are copies, unless they were deleted. The claim has locked them
+-- (copy_is_held.sql).
 -- $1 tid[] the copies.
 SELECT {outbox_name}.ctid AS found_row
 FROM (
@@ -7,5 +7,5 @@ FROM (
     FROM {parked} copy
     WHERE copy.ctid = ANY ($1::tid[]) AND copy.in_outbox
 ) relay_copy
-JOIN {outbox} ON {is_copied}
-{lock_mode} OF {outbox_name} NOWAIT
+JOIN {outbox} ON {is_copied} AND {is_out}
+{lock_mode} OF {outbox_name}

@@ -14,8 +14,8 @@ WITH given AS (
         WHERE copy.ctid = ANY ($1::tid[]) AND copy.in_outbox
         LIMIT $2::int4
     ) relay_copy
-    JOIN {outbox} ON {is_copied}
-    FOR NO KEY UPDATE OF {outbox_name} NOWAIT
+    JOIN {outbox} ON {is_copied} AND {is_out}
+    FOR NO KEY UPDATE OF {outbox_name}
 ), touched AS (
     UPDATE {outbox} SET {park}
     FROM found relay_given
