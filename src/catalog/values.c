@@ -222,6 +222,28 @@ static int check_steady(struct table *table, struct session *session, const stru
                             " clock_timestamp(): it must have the same value each time");
 }
 
+/* A row that is sent again must have the same values: JetStream takes another message for another
+ * event, and the audit says that it was altered. */
+static int check_same(struct table *table, struct session *session, const struct source *source,
+                      struct error *error)
+{
+    PGresult *result = table_query(table, session, statement_value_varies, 1, &source->sql, error);
+    char why[220];
+    int status = 0;
+
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0) {
+        (void)snprintf(why, sizeof why,
+                       "%.120s: it must have the same value each time, also when"
+                       " the row is sent again",
+                       PQgetvalue(result, 0, 0));
+        status = refuse(table, source, why);
+    }
+    PQclear(result);
+    return status;
+}
+
 /* A condition takes no set, aggregate or window function. */
 static int check_plain(struct table *table, struct session *session, const struct source *source,
                        struct error *error)
@@ -265,6 +287,8 @@ static int describe_expression(struct table *table, struct session *session,
         status = check_plain(table, session, source, error);
     if (status == 0)
         status = check_steady(table, session, source, error);
+    if (status == 0 && column != &table->columns[COLUMN_DUE]) /* it leaves with no message */
+        status = check_same(table, session, source, error);
     if (status == 0 && column == &table->columns[COLUMN_EVENT_ID])
         status = check_immutable(table, session, source, error);
     return status;

@@ -582,6 +582,26 @@ TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
         {"topic = \"(kind || random())\"", "calls a volatile function"},
         {"topic = \"(set_config('search_path', 'public', false))\"", "calls a volatile function"},
         {"topic = \"(ctid::text)\"", "reads a system column"},
+        {"topic = \"(now()::text)\"", "calls now(): it must have the same value each time"},
+        {"topic = \"(date_trunc('day', current_timestamp)::text)\"",
+         "uses the current date or time"},
+        {"topic = \"(current_date::text)\"", "uses the current date or time"},
+        {"topic = \"(age(sent_on)::text)\"", "calls age(timestamp with time zone)"},
+        {"topic = \"('now'::timestamptz::text)\"", "has the time now"},
+        {"topic = \"((kind::date + ('Today'::date - date '2020-01-01'))::text)\"",
+         "has the time Today"},
+        {"topic = \"(time '12:00'::timetz::text)\"", "calls timetz(time without time zone)"},
+        {"topic = \"(current_user::text)\"", "uses the current role"},
+        {"topic = \"(session_user::text)\"", "uses the current role"},
+        {"topic = \"(pg_backend_pid()::text)\"", "calls pg_backend_pid()"},
+        {"topic = \"(txid_current_if_assigned()::text)\"", "calls txid_current_if_assigned()"},
+        {"topic = \"(inet_client_addr()::text)\"", "calls inet_client_addr()"},
+        {"topic = \"(current_setting('TimeZone'))\"", "calls current_setting(text)"},
+        {"topic = \"(CASE WHEN sent_on < localtimestamp THEN kind ELSE details END)\"",
+         "uses the current date or time"},
+        {"[outbox.headers]\nrelayed = \"(now()::text)\"",
+         "[outbox.headers] relayed: (now()::text)"},
+        {"created_at = \"(now())\"", "calls now()"},
         {"topic = \"(theirs.f(kind))\"", "whose owner \"stranger\" is neither"},
         {"topic = \"(kind::theirs.d::text)\"", "uses the type theirs.d, whose owner \"stranger\""},
         {"topic = \"((kind OPERATOR(theirs.===) 'z')::text)\"",
@@ -620,6 +640,28 @@ TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
                 sizeof cases / sizeof *cases);
     refuse_each(*state, "adopt = true\non_sent = \"delete\"\n", conditions,
                 sizeof conditions / sizeof *conditions);
+}
+
+/* They are STABLE, and depend on nothing that changes. */
+TEST(an_expression_that_only_depends_on_the_row_is_accepted)
+{
+    struct fixture *fixture = *state;
+
+    make_table(fixture);
+    configure_with(
+        fixture, OUTBOX,
+        "[outbox.columns]\nid = \"seq\"\nevent_id = \"id\"\n"
+        "topic = \"(concat(kind, '.now'))\"\n"
+        "type = \"(format('%s', pg_typeof(seq)))\"\n"
+        "payload = \"(jsonb_build_object('at', sent_on, 'row', to_jsonb(outbox)))\"\n"
+        "created_at = \"(coalesce(sent_on, details::timestamptz, '2026-01-01 12:00'))\"\n"
+        "[outbox.headers]\n\"a\" = \"(sent_on::text || to_char(sent_on, 'YYYY'))\"\n"
+        "\"b\" = \"(array_to_string(ARRAY[seq, 1], ','))\"\n"
+        "\"c\" = \"(to_json(details)::text || age(sent_on, available_at)::text)\"\n"
+        "\"d\" = \"(CASE WHEN kind = 'today' THEN (sent_on + '1 day')::date::text END)\"\n"
+        "\"e\" = \"(current_database()::text || extract(epoch FROM sent_on)::text)\"\n");
+    init(fixture);
+    expect(fixture, run_command(fixture, "check"), 0);
 }
 
 TEST(init_creates_no_table_for_expressions)

@@ -5,7 +5,13 @@
  * different events have the same id, it drops the second and acknowledges it like a repeat, so that
  * the event would be marked sent and be lost. Therefore the stored message is fetched and compared:
  * subject, payload and headers, except those for the server (Nats-...). If they are equal, the
- * message counts as sent. If not, it is rejected, and the operator finds it among the dead rows.
+ * message counts as sent.
+ *
+ * If they are not, a value may have been another one when it was computed again, or the
+ * configuration has changed in between. So the message is a repeat all the same, and a warning says
+ * what differs, if the two have the same subject, key and created_at, and a key or created_at at
+ * all. An id that is used again for another event seldom has its created_at. Any other message is
+ * rejected, and the operator finds it among the dead rows.
  *
  * A message that cannot be fetched proves nothing either way. If it is gone (consumed, deleted,
  * expired), was never kept, or this user may not read it, the event counts as sent, with one
@@ -23,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -31,7 +38,14 @@
 
 #define FETCH_TIMEOUT_MS 1000
 
-enum stored { STORED_SAME, STORED_ANOTHER, STORED_UNREADABLE, STORED_NOT_YET, STORED_SILENCE };
+enum stored {
+    STORED_SAME,
+    STORED_ALTERED,
+    STORED_ANOTHER,
+    STORED_UNREADABLE,
+    STORED_NOT_YET,
+    STORED_SILENCE
+};
 
 static const char *string_of(const json_t *object, const char *name)
 {
@@ -75,8 +89,8 @@ static int count_headers(natsMsg *ours)
 }
 
 /* Names do not repeat, so the headers are the same if they are as many and each one is among
- * ours. */
-static bool is_same_headers(char *headers, natsMsg *ours, int wanted)
+ * ours. If not, *differs is the name of one that is not, or "header". */
+static bool is_same_headers(char *headers, natsMsg *ours, int wanted, const char **differs)
 {
     char *next = strstr(headers, "\r\n");
     int count = 0;
@@ -90,28 +104,64 @@ static bool is_same_headers(char *headers, natsMsg *ours, int wanted)
         *next = '\0';
         if (is_server_header(line))
             continue;
+        *differs = line; /* up to its colon, which matches_our_header() ends */
         if (!matches_our_header(line, ours))
             return false;
         count++;
     }
+    *differs = "number of headers";
     return count == wanted;
 }
 
-/* If the stream was deleted and created again, another message may have that sequence number. */
-static bool has_our_id(const char *headers, natsMsg *ours)
+/* 1: both have this header, with one value; 0: neither has it; -1: they differ. */
+static int compare_header(const char *headers, struct text name, natsMsg *ours)
 {
-    static const char line[] = "\r\nNats-Msg-Id: ";
-    const char *found = strstr(headers, line);
-    const char *id;
+    char line[NATS_TEXT_BYTES];
+    const char *found;
+    const char *value = NULL;
+    char wanted[NATS_TEXT_BYTES];
 
-    if (found == NULL || natsMsgHeader_Get(ours, "Nats-Msg-Id", &id) != NATS_OK)
-        return false;
-    found += sizeof line - 1;
-    return strncmp(found, id, strlen(id)) == 0 && strncmp(found + strlen(id), "\r\n", 2) == 0;
+    if (name.data == NULL)
+        return 0;
+    (void)snprintf(wanted, sizeof wanted, "%.*s", (int)name.len, name.data);
+    (void)snprintf(line, sizeof line, "\r\n%.*s: ", (int)name.len, name.data);
+    found = strstr(headers, line);
+    if (natsMsgHeader_Get(ours, wanted, &value) != NATS_OK)
+        value = NULL;
+    if (found == NULL || value == NULL)
+        return found == NULL && value == NULL ? 0 : -1;
+    found += strlen(line);
+    return strncmp(found, value, strlen(value)) == 0 &&
+                   strncmp(found + strlen(value), "\r\n", 2) == 0
+               ? 1
+               : -1;
+}
+
+/* Whether what is no part of a value tells the same event. */
+static bool is_same_event(const struct nats *nats, const char *headers, natsMsg *ours)
+{
+    const struct text names[] = {nats->base.headers.own[OWN_KEY],
+                                 nats->base.headers.own[OWN_CREATED_AT], text_of("ce_time")};
+    bool is_told = false;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int compared = compare_header(headers, names[i], ours);
+
+        if (compared < 0)
+            return false;
+        is_told = is_told || compared > 0;
+    }
+    return is_told;
+}
+
+static bool is_same_payload(const char *payload, size_t len, natsMsg *ours)
+{
+    return len == (size_t)natsMsg_GetDataLength(ours) &&
+           (len == 0 || memcmp(payload, natsMsg_GetData(ours), len) == 0);
 }
 
 /* `stored`: the "message" object of the server's reply. Out of memory counts as no reply. */
-static enum stored compare(const json_t *stored, natsMsg *ours)
+static enum stored compare(struct nats *nats, const json_t *stored, natsMsg *ours)
 {
     size_t payload_len;
     size_t headers_len;
@@ -119,16 +169,23 @@ static enum stored compare(const json_t *stored, natsMsg *ours)
     char *headers = nats_decode(string_of(stored, "hdrs"), &headers_len);
     int count = count_headers(ours);
     enum stored found = STORED_ANOTHER;
+    const char *differs = "payload";
+    bool is_event;
 
+    /* If the stream was deleted and created again, another message may have that number. */
     if (payload == NULL || headers == NULL || count < 0)
         found = STORED_SILENCE;
-    else if (!has_our_id(headers, ours))
+    else if (compare_header(headers, text_of("Nats-Msg-Id"), ours) <= 0)
         found = STORED_UNREADABLE;
-    else if (strcmp(string_of(stored, "subject"), natsMsg_GetSubject(ours)) == 0 &&
-             payload_len == (size_t)natsMsg_GetDataLength(ours) &&
-             (payload_len == 0 || memcmp(payload, natsMsg_GetData(ours), payload_len) == 0) &&
-             is_same_headers(headers, ours, count))
-        found = STORED_SAME;
+    else if (strcmp(string_of(stored, "subject"), natsMsg_GetSubject(ours)) == 0) {
+        is_event = is_same_event(nats, headers, ours);
+        if (is_same_payload(payload, payload_len, ours) &&
+            is_same_headers(headers, ours, count, &differs))
+            found = STORED_SAME;
+        else if (is_event)
+            found = STORED_ALTERED;
+    }
+    (void)snprintf(nats->differs, sizeof nats->differs, "%s", differs);
     free(payload);
     free(headers);
     return found;
@@ -147,7 +204,7 @@ static enum stored compare_reply(struct nats *nats, const struct message *messag
     if (stored != NULL)
         ours = nats_build(message, own, NULL, false, nats->scratch);
     if (ours != NULL)
-        found = compare(stored, ours);
+        found = compare(nats, stored, ours);
     natsMsg_Destroy(ours);
     json_decref(root);
     return found;
@@ -217,12 +274,22 @@ static void warn(struct nats *nats)
 static int judge(struct nats *nats, struct batch *batch, struct message *message, uint64_t sequence,
                  enum stored found)
 {
+    static struct log_limit altered = {.lines = "rows that differ from what was sent before"};
+
     switch (found) {
     case STORED_UNREADABLE:
         warn(nats);
         message->verdict = VERDICT_SENT;
         return 0;
     case STORED_SAME:
+        message->verdict = VERDICT_SENT;
+        return 0;
+    case STORED_ALTERED:
+        log_limit_line(&altered, LOG_WARN, clock_now_ms(),
+                       "row %.*s was sent before, and its %s differs: stream \"%s\" keeps the first"
+                       " message (sequence %llu), and the row counts as sent",
+                       (int)message->id.len, message->id.data, nats->differs,
+                       nats->base.options->stream, (unsigned long long)sequence);
         message->verdict = VERDICT_SENT;
         return 0;
     case STORED_NOT_YET:

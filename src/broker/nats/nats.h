@@ -104,6 +104,7 @@ struct nats {
     bool unnumbered_is_pending;
     bool warned;          /* a duplicate that could not be compared was logged on this connection */
     bool fetch_disabled;  /* stored messages are not fetched any more on this connection */
+    char differs[64];     /* what of the last message that was sent before is another one now */
     bool fetch_forbidden; /* fetching stored messages is not permitted on this connection */
     bool last_fetch_timed_out; /* the last fetch, on any connection, got no reply */
     struct nats_problems *problems;
