@@ -176,12 +176,15 @@ TEST_WITH(an_event_whose_values_differ_is_a_repeat, setup, teardown)
 {
     static const struct {
         void (*change)(struct message *);
-        const char *differs;
-    } cases[] = {
-        {change_payload, "its payload differs"}, {shorten_payload, "its payload differs"},
-        {drop_payload, "its payload differs"},   {change_type, "its type differs"},
-        {drop_header, "its empty differs"},      {add_header, "its number of headers differs"},
-        {rename_header, "its trace differs"},    {change_header, "its trace differs"}};
+        const char *differs; /* NULL: a line of this minute has said it */
+    } cases[] = {{change_payload, "its payload differs"},
+                 {shorten_payload, NULL},
+                 {drop_payload, NULL},
+                 {change_type, "its type differs"},
+                 {drop_header, "its empty differs"},
+                 {add_header, "its number of headers differs"},
+                 {rename_header, "its trace differs"},
+                 {change_header, NULL}};
 
     send_event();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -189,8 +192,9 @@ TEST_WITH(an_event_whose_values_differ_is_a_repeat, setup, teardown)
         cases[i].change(add_event());
         capture_stderr();
         publish_quickly();
+        expect_in_stderr(cases[i].differs != NULL ? cases[i].differs : "differs",
+                         cases[i].differs != NULL);
         assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
-        expect_in_stderr(cases[i].differs, 1);
     }
     /* Without a key and created_at nothing tells that it is the same event. */
     batch_reset(&batch);

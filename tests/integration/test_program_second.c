@@ -146,8 +146,8 @@ static void open_parked(struct fixture *fixture, const char *order, int rows)
         expect(fixture, run_command(fixture, "init"), 0);
     }
     sql(fixture->conn,
-        "INSERT INTO outbox (topic, key, payload) SELECT 'bad', 'k' || n %% 50, to_jsonb(n)"
-        " FROM generate_series(1, %d) n",
+        "INSERT INTO outbox (topic, key, payload) SELECT CASE WHEN n <= 50 THEN 'bad' ELSE 'good'"
+        " END, 'k' || n %% 50, to_jsonb(n) FROM generate_series(1, %d) n",
         rows);
     drain(fixture, 1);
     sql(fixture->conn, "UPDATE outbox SET topic = 'good'");

@@ -610,7 +610,7 @@ TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
          "in the schema \"anyones\", where everybody may create another one"},
         {"topic = \"(left(table_to_xml('theirs.seen', true, false, '')::text, 9))\"",
          "names theirs.seen, which is another relation than the outbox"},
-        {"event_id = \"(seq || '-' || now())\"", "IMMUTABLE"},
+        {"event_id = \"(seq || '-' || now())\"", "calls now()"},
         {"topic = \"(f(kind))\"", "function f(text) does not exist"},
         {"key = \"(kind || now())\"", "IMMUTABLE"},
         {"id = \"(seq)\"", "id: must be a column"},
