@@ -146,7 +146,7 @@ static void open_parked(struct fixture *fixture, const char *order, int rows)
         expect(fixture, run_command(fixture, "init"), 0);
     }
     sql(fixture->conn,
-        "INSERT INTO outbox (topic, key, payload) SELECT CASE WHEN n <= 50 THEN 'bad' ELSE 'good'"
+        "INSERT INTO outbox (topic, key, payload) SELECT CASE WHEN n <= 50 THEN '' ELSE 'good'"
         " END, 'k' || n %% 50, to_jsonb(n) FROM generate_series(1, %d) n",
         rows);
     drain(fixture, 1);

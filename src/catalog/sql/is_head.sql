@@ -1,6 +1,6 @@
 -- Part: the row "head" of the parked table is the first unsent one of its key. Copies of one row have its id, so seq
--- tells which of them comes first; a row that is not there yet has the highest. A key may be too long for an index entry,
--- so the index has its hash.
+-- tells which of them comes first; a row that is not there yet has the highest. A key may be too long for an index
+-- entry, so the index has its hash.
 (head.key IS NULL OR NOT EXISTS (
     SELECT FROM {parked} earlier
     WHERE earlier.key IS NOT NULL

@@ -1,8 +1,9 @@
--- What "relay_value", a view of one configured expression, depends on besides the row, so that it may be another value when
--- the row is sent again; no row: nothing. Of PostgreSQL's own functions that are STABLE, those without an argument can
--- depend on nothing else; the others are the ones that are named here. Most are STABLE because of settings that every
--- session of the relay has (pg/connect.c), or because they call others. No dependency is kept on such functions, so they
--- are found in the view's rule. The time of the day decides what a timetz is. A date and time may be written as a word.
+-- What "relay_value", a view of one configured expression, depends on besides the row, so that it may be another value
+-- when the row is sent again; no row: nothing. Of PostgreSQL's own functions that are STABLE, those without an
+-- argument can depend on nothing else; the others are the ones that are named here. Most are STABLE because of
+-- settings that every session of the relay has (pg/connect.c), or because they call others. No dependency is kept on
+-- such functions, so they are found in the view's rule. The time of the day decides what a timetz is. A date and time
+-- may be written as a word.
 -- $1 text the expression.
 SELECT used
 FROM (

@@ -1,6 +1,6 @@
--- Part of computed_parked: why a row that is kept as a whole is not sent; NULL: it is. It has what the table had then: a
--- column of the mapping that it lacks, or that had another type, would be NULL or something else, and so would a whole
--- row. The UPDATE says what the column is to be.
+-- Part of computed_parked: why a row that is kept as a whole is not sent; NULL: it is. It has what the table had then:
+-- a column of the mapping that it lacks, or that had another type, would be NULL or something else, and so would a
+-- whole row. The UPDATE says what the column is to be.
 CASE WHEN relay_locked.raw IS NOT NULL THEN (
     SELECT format('the table has changed since this row was kept: %s: UPDATE %s SET raw = (raw::jsonb %s)::text'
                   || ' WHERE seq = %s', what, {parked_text}, change, relay_locked.seq)
