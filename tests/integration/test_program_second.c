@@ -22,7 +22,8 @@ static void open_table(struct fixture *fixture, const char *outbox, const char *
         " outbox_slice, outbox_control, printed; CREATE TABLE outbox (id bigint GENERATED ALWAYS AS"
         " IDENTITY PRIMARY KEY, event_id uuid NOT NULL DEFAULT gen_random_uuid(), topic text NOT"
         " NULL DEFAULT 't', key text, payload jsonb, created_at timestamptz NOT NULL DEFAULT now(),"
-        " div int NOT NULL DEFAULT 1, spare text, sent_at timestamptz)");
+        " div int NOT NULL DEFAULT 1, spare text, sent_at timestamptz);"
+        " COMMENT ON COLUMN outbox.sent_at IS 'outbox-relay: only the relay writes this column'");
     write_relay_toml(fixture,
                      "[outbox]\nadopt = true\n%s[outbox.columns]\nheaders = \"\"\n%s"
                      "[relay]\npoll_interval = \"20ms\"\n%s",
