@@ -12,12 +12,13 @@ INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integratio
 # what PostgreSQL does, it does in others too. `make asan WAITING=` leaves none out.
 WAITING := kafka_faults kafka_presets program_hanging program_horizon program_secrets program_supervised program_shape \
 	program_hosts program_locks program_pgbouncer program_kafka_tls program_nats_tls program_postgres_tls \
-	program_order_trigger program_names program_search_path program_upgrade
+	program_order_trigger program_names program_search_path program_upgrade kafka_forgets program_progress program_clusters \
+	program_language statement_names
 ifneq ($(filter address%,$(SANITIZE)),)
 INTEGRATION := $(filter-out $(foreach name,$(WAITING),%/test_$(name)),$(INTEGRATION))
 endif
 # The longest first, so that none of them is left alone at the end.
-LONG        := $(foreach name,program_audit program_hanging kafka_faults program_horizon program_table kafka_presets \
+LONG        := $(foreach name,program_audit kafka_forgets program_hanging program_progress key_order kafka_faults program_horizon program_table kafka_presets \
 	program_kafka_tls program_own_table program_shape delivery program_park program_unreadable program_http program_values \
 	program_slices program_secrets outbox_order kafka_partitions program_connecting,$(BUILD)/tests/integration/test_$(name))
 ORDERED     := $(filter $(INTEGRATION),$(LONG)) $(filter-out $(LONG),$(INTEGRATION))

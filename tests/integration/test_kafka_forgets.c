@@ -13,7 +13,6 @@
 
 struct relay {
     const char *table;
-    const char *config;
     struct process process;
 };
 
@@ -50,17 +49,19 @@ static void start_relay(struct fixture *fixture, struct relay *relay, const char
                         const char *more)
 {
     char name[64];
+    char *config;
 
     (void)snprintf(name, sizeof name, "%s.toml", table);
     *relay = (struct relay){.table = table};
-    relay->config = strdup(harness_file(
+    config = strdup(harness_file(
         name,
         "[database]\nurl = \"%s\"\n[outbox]\ntable = \"public.%s\"\n[relay]\npoll_interval ="
         " \"20ms\"\n%s\n[sink.events]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n[[route]]\nmatch ="
         " \">\"\ntopic = \"%s\"\n",
         fixture->url, table, more, harness_env("TEST_KAFKA_BROKERS"), topic));
-    expect(fixture, run(fixture, "init", "-c", relay->config), 0);
-    process_start(&relay->process, NULL, "run", "-c", relay->config, NULL);
+    expect(fixture, run(fixture, "init", "-c", config), 0);
+    process_start(&relay->process, NULL, "run", "-c", config, NULL);
+    free(config);
 }
 
 static void insert(struct fixture *fixture, const struct relay *relay, int count)
