@@ -13,7 +13,7 @@ INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integratio
 WAITING := kafka_faults kafka_presets program_hanging program_horizon program_secrets program_supervised program_shape \
 	program_hosts program_locks program_pgbouncer program_kafka_tls program_nats_tls program_postgres_tls \
 	program_order_trigger program_names program_search_path program_upgrade kafka_forgets program_progress program_clusters \
-	program_language statement_names
+	program_language program_values statement_names
 ifneq ($(filter address%,$(SANITIZE)),)
 INTEGRATION := $(filter-out $(foreach name,$(WAITING),%/test_$(name)),$(INTEGRATION))
 endif
