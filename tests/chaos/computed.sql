@@ -13,6 +13,7 @@ CREATE TABLE outbox (
     status text NOT NULL DEFAULT 'NEW', sent_at timestamptz, available_at timestamptz DEFAULT soon(),
     last_error text, attempts int
 );
+COMMENT ON COLUMN outbox.sent_at IS 'outbox-relay: only the relay writes this column';
 
 -- In place of those that bank.sql would create. The expressions are the relay's, written a second time.
 CREATE FUNCTION stored(payload jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
