@@ -27,5 +27,5 @@ const char *refused_remedy(const char *why)
     for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)
         if (strstr(why, remedies[i].state) != NULL)
             return remedies[i].remedy;
-    return "remove the cause that PostgreSQL names; the row is tried again by itself";
+    return "remove the cause, which outbox-relay dead show names; the row is tried again by itself";
 }

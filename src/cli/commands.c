@@ -72,14 +72,14 @@ const struct command commands[] = {
      "                   status 1 if anything is. D: age of the oldest event to be sent, as 60s\n"
      "  --max-backlog N  the same for the number of unsent rows\n"
      "  --max-dead N     of dead ones\n"
-     "  --max-parked N   of parked ones\n\n"
+     "  --max-parked N   of parked ones that do not wait for their time, or behind such a row\n\n"
      "examples:\n"
      "  outbox-relay status --watch\n"
      "  outbox-relay status --max-age 60s --max-dead 0\n",
      "json watch lanes max-age max-backlog max-dead max-parked", 0, 0, true, cli_status},
     {"health", "", "ask the relay of this machine whether it works",
      "For health checks of containers: prints what /healthz answers, and exits with status 1 when\n"
-     "a thread is stuck or no relay answers at [http] listen.\n\n"
+     "only a restart helps or no relay answers at [http] listen.\n\n"
      "example:\n"
      "  outbox-relay health\n",
      "", 0, 0, true, cli_health},
@@ -114,6 +114,8 @@ const struct command commands[] = {
     {"purge", "[--older-than 7d] [--dry-run]", "delete sent rows older than the retention",
      "  --older-than D deletes rows that were sent longer ago than that\n"
      "  --dry-run      only count them\n\n"
+     "Of a table that init did not create only if the comment of sent_at says that only the relay\n"
+     "writes it.\n\n"
      "example:\n"
      "  outbox-relay purge --older-than 30d --dry-run\n",
      "older-than dry-run", 0, 0, true, cli_purge},
@@ -136,7 +138,7 @@ const struct command commands[] = {
     {"replay", "ID... | --topic T --since WHEN [--rate N] [--dry-run]", "send sent rows again",
      "Copies the rows, and relays send the copies, with the header replayed_at and the same id. "
      "It\n"
-     "needs on_sent = \"mark\" and reaches as far back as the retention. All ids are found, or\n"
+     "needs on_sent = \"mark\", and a sent_at that only the relay writes; it reaches as far back as the retention. All ids are found, or\n"
      "nothing is done; --topic and --since may be given alone. Ctrl-C ends it after the step in\n"
      "hand and says how far it came.\n\n"
      "  --topic T      with this topic; * and > by token as in routes\n"

@@ -32,12 +32,22 @@ static const char *value_named(const struct parked_value *values, int count, con
     return "-";
 }
 
+struct printing {
+    const char *outbox; /* its name in the configuration */
+    bool has_begun;
+    char fix[REMEDY_BYTES];
+};
+
 /* NULL when there is none to name. */
-static const char *fix_for(const struct parked_value *values, int count)
+static const char *fix_for(struct printing *printing, const struct parked_value *values, int count)
 {
     char error[CELL_BYTES_MAX];
+    char id[CELL_BYTES_MAX];
+    const struct remedy_names names = {printing->outbox,
+                                       text_of(value_named(values, count, "id", id, sizeof id))};
 
-    return remedy_for(value_named(values, count, "error", error, sizeof error));
+    return remedy_write(printing->fix, sizeof printing->fix,
+                        value_named(values, count, "error", error, sizeof error), &names);
 }
 
 static void put_cell(const char *text, int width, bool cut)
@@ -52,8 +62,10 @@ static void put_cell(const char *text, int width, bool cut)
 
 /* A row that has columns of its own, and below it its error; an id is never cut, as the other
  * verbs want it. `dead show` and --json have the rest. */
-static void print_on_terminal(const struct parked_value *values, int count, bool heading)
+static void print_on_terminal(struct printing *printing, const struct parked_value *values,
+                              int count)
 {
+    bool heading = !printing->has_begun;
     enum { ID = 8, STATE = 29, ATTEMPTS = sizeof "attempts" - 1, GAPS = 8 };
     int columns = terminal_columns();
     int room = (columns > 80 ? columns : 80) - ID - STATE - ATTEMPTS - GAPS;
@@ -63,7 +75,7 @@ static void print_on_terminal(const struct parked_value *values, int count, bool
     } cells[] = {{"id", ID}, {"state", STATE}, {"topic", room - room / 3}, {"key", room / 3}};
     char text[CELL_BYTES_MAX];
     char fitted[CELL_BYTES_MAX];
-    const char *fix = fix_for(values, count);
+    const char *fix = fix_for(printing, values, count);
 
     for (size_t i = 0; heading && i < sizeof cells / sizeof *cells; i++)
         put_cell(cells[i].name, cells[i].width, false);
@@ -79,15 +91,15 @@ static void print_on_terminal(const struct parked_value *values, int count, bool
         (void)printf("    fix: %s\n", fix);
 }
 
-/* A line a row: tabs between the values; on a terminal columns under a head. closure: an int, 0
- * before the first row. */
+/* A line a row: tabs between the values; on a terminal columns under a head. closure: a
+ * struct printing. */
 static void print_line(void *closure, const struct parked_value *values, int count)
 {
-    int *printed = closure;
+    struct printing *printing = closure;
 
     if (terminal_columns() > 0) {
-        print_on_terminal(values, count, *printed == 0);
-        *printed = 1;
+        print_on_terminal(printing, values, count);
+        printing->has_begun = true;
         return;
     }
     for (int i = 0; i < count; i++) {
@@ -129,12 +141,12 @@ static void print_payload(struct text bytes, struct text payload)
 static void print_whole(void *closure, const struct parked_value *values, int count)
 {
     char safe[PARKED_PAYLOAD_MAX + 1];
-    const char *fix = fix_for(values, count);
-    int *printed = closure;
+    struct printing *printing = closure;
+    const char *fix = fix_for(printing, values, count);
 
-    if (*printed != 0)
+    if (printing->has_begun)
         (void)putchar('\n');
-    *printed = 1;
+    printing->has_begun = true;
     for (int i = 0; i + 2 < count; i++) {
         struct text value = values[i].value;
 
@@ -214,8 +226,8 @@ static const struct verb verbs[] = {{"list", PARKED_LIST, check_list, NULL},
 static int64_t ask(const struct parked_request *request, const struct outbox_options *options,
                    struct error *error)
 {
-    int printed = 0;
-    struct parked_rows rows = {.closure = &printed};
+    struct printing printing = {.outbox = options->table};
+    struct parked_rows rows = {.closure = &printing};
     bool writes =
         (request->verb == PARKED_RETRY || request->verb == PARKED_DROP) && !request->dry_run;
     struct admin *admin = writes ? admin_open_to_write(options, error) : admin_open(options, error);

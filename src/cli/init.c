@@ -121,6 +121,8 @@ static enum exit_status create(struct admin *admin, const struct arguments *argu
     if (missing == NULL)
         return status;
     (void)print_and_free(missing);
+    (void)fprintf(stderr, "outbox-relay: next: run this SQL as the owner of the table, for example"
+                          " through psql; then: outbox-relay init\n");
     return EXIT_BY_HAND;
 }
 
@@ -158,7 +160,10 @@ static enum exit_status make_destinations(const struct sink_options *options)
     for (int i = 0; status == 0 && i < options->allow.count; i++)
         status = broker_make(broker, options->allow.items[i], &error);
     if (status == 0)
-        (void)printf("sink %s: the destinations in allow are ready\n", options->name);
+        (void)printf("sink %s: %s\n", options->name,
+                     options->allow.count > 0
+                         ? "the destinations in allow are ready"
+                         : "reachable; a topic is made when its first event is sent");
     broker_close(broker);
     return status == 0 ? EXIT_DONE : cli_fail(&error);
 }

@@ -2,19 +2,21 @@
 
 #include "message/batch.h"
 
-#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#define ID_BYTES_MAX 64
+#define TYPED "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._:-"
 #define ROOM                                                                                       \
     "make room: let consumers acknowledge, or nats stream purge; or raise the limit: nats stream"  \
     " edit STREAM "
 
-#define CORRECT "correct the row in TABLE_parked: its "
-#define RETRY "; then dead retry"
+#define CORRECT "correct the row in {parked}: its "
+#define RETRY "; then outbox-relay dead retry {id}"
 #define TOPIC CORRECT "topic, or the [[route]]'s" RETRY
 
-/* Part of a reason, and what mends it. The first that occurs counts, so the more precise stand
- * first. */
+/* Part of a reason, and what mends it, with {parked} for the table of parked rows and {id} for the
+ * row's id. The first that occurs counts, so the more precise stand first. */
 static const struct {
     const char *part;
     const char *remedy;
@@ -82,8 +84,8 @@ static const struct {
      " segment.bytes=..." RETRY},
     {"message.max.bytes", "make the payload smaller, or raise message.max.bytes in the [sink]'s"
                           " properties, and max.message.bytes of the topic" RETRY},
-    {"Message size too large", "make the payload smaller, or raise max.message.bytes of the topic;"
-                               " then dead retry"},
+    {"Message size too large",
+     "make the payload smaller, or raise max.message.bytes of the topic" RETRY},
     {"has no leader", "bring the broker of the partition back: kafka-topics.sh --describe"
                       " --unavailable-partitions"},
     {"acknowledges nothing, and the relay cannot reach",
@@ -91,7 +93,9 @@ static const struct {
      " this one known to this machine; outbox-relay check tries them all"},
     {"acknowledges nothing", "bring its replicas back: kafka-topics.sh --describe"
                              " --under-min-isr-partitions; the logs of its brokers say more"},
-    {"unknown topic", "create the topic, or set create = true in the [sink]"},
+    {"unknown topic",
+     "create the topic, or have the relay do it by create = true in the [sink]; where that is"
+     " set, outbox-relay check says what keeps it from doing so"},
     {"Topic authorization failed", "kafka-acls.sh --add --allow-principal User:RELAY --operation"
                                    " Write --operation Describe --topic TOPIC"},
     {"Policy violation", "the cluster's owner forbids this by a policy of the broker's: its log"
@@ -105,7 +109,7 @@ static const struct {
     /* ---- the row itself, whatever the broker (route/, outbox/, sinks) ---- */
     {"no [[route]] matches",
      "add a [[route]] for this topic and start the relay anew; or " CORRECT "topic" RETRY},
-    {"uses a column that is NULL", "fill the column in TABLE_parked, or have the [[route]] do"
+    {"uses a column that is NULL", "fill the column in {parked}, or have the [[route]] do"
                                    " without it" RETRY},
     {"allow list does not permit", "add it to allow of the [sink], or have a [[route]] lead"
                                    " elsewhere, and start the relay anew"},
@@ -129,12 +133,12 @@ static const struct {
     {"event id is NULL", CORRECT "event_id must not be NULL" RETRY},
     {"event_id is empty", CORRECT "event_id must not be empty" RETRY},
     {"PostgreSQL cannot compute the values of this row",
-     "correct the expression in the configuration, or the row in TABLE_parked: its column"
+     "correct the expression in the configuration, or the row in {parked}: its column"
      " raw" RETRY},
     {"PostgreSQL cannot read this row", CORRECT "value that cannot be read" RETRY},
 };
 
-const char *remedy_for(const char *reason)
+static const char *find(const char *reason)
 {
     const char *words = reason != NULL ? strstr(reason, BATCH_WORDS) : NULL;
 
@@ -145,4 +149,38 @@ const char *remedy_for(const char *reason)
             return remedies[i].remedy;
     }
     return NULL;
+}
+
+/* An id that a shell or `dead` would take for something else is left for a person to write. */
+static bool can_be_typed(struct text id)
+{
+    for (size_t i = 0; i < id.len; i++)
+        if (strchr(TYPED, id.data[i]) == NULL || id.data[i] == '\0')
+            return false;
+    return id.data != NULL && id.len > 0 && id.len <= ID_BYTES_MAX && id.data[0] != '-';
+}
+
+const char *remedy_write(char *out, size_t size, const char *reason,
+                         const struct remedy_names *names)
+{
+    const char *at = find(reason);
+    bool typed = can_be_typed(names->id);
+    size_t len = 0;
+
+    if (at == NULL)
+        return NULL;
+    while (*at != '\0' && len + 1 < size) {
+        if (strncmp(at, "{parked}", 8) == 0) {
+            len += (size_t)snprintf(out + len, size - len, "%s_parked", names->outbox);
+            at += 8;
+        } else if (strncmp(at, "{id}", 4) == 0) {
+            len += (size_t)snprintf(out + len, size - len, "%.*s", typed ? (int)names->id.len : 2,
+                                    typed ? names->id.data : "ID");
+            at += 4;
+        } else {
+            out[len++] = *at++;
+        }
+    }
+    out[len < size ? len : size - 1] = '\0';
+    return out;
 }

@@ -284,12 +284,14 @@ int settling_queue(struct outbox *outbox, struct batch *batch, enum settling set
 /* The count checks raise their errors by failing casts; this replaces the text of such an error. */
 static void explain_count(const struct outbox *outbox, struct error *error)
 {
-    char *settled = strstr(error->words, "settled ");
+    const char *settled = strstr(error->words, "settled ");
+    long long rows, wanted;
     char counted[64];
 
-    if (settled == NULL || !error_is_sqlstate(error, "22P02"))
+    if (settled == NULL || !error_is_sqlstate(error, "22P02") ||
+        sscanf(settled, "settled %lld rows instead of %lld", &rows, &wanted) != 2)
         return;
-    (void)snprintf(counted, sizeof counted, "%.*s", (int)strcspn(settled, "\""), settled);
+    (void)snprintf(counted, sizeof counted, "settled %lld rows instead of %lld", rows, wanted);
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "database: %s: a trigger or a rule on table %s interferes%s", counted,
                     outbox->table.quoted,

@@ -227,8 +227,7 @@ static int64_t set_timeout(struct attempt *attempt, struct error *error)
 /* Whether a server at its work has refused the connection; one that starts or ends is not. */
 static bool is_at_work(const char *text)
 {
-    return strstr(text, "FATAL:") != NULL && strstr(text, "FATAL:  the database system") == NULL &&
-           strstr(text, "FATAL:  57P") == NULL;
+    return strstr(text, SEVERITY_ENDS) != NULL && strstr(text, SEVERITY_ENDS "57P") == NULL;
 }
 
 /* `said`: what the server said before it was asked for the SQLSTATE; "": it was not. */

@@ -266,13 +266,17 @@ bool session_says_no_value(const PGresult *result)
         "heaptoast.c", "mcxt.c", "md.c", "slru.c", "toast_internals.c",
         /* constraints, of which the first line of a message has names only */
         "domains.c", "execExprInterp.c", "execIndexing.c", "execMain.c", "execReplication.c",
-        "nbtinsert.c", "ri_triggers.c",
-        /* definitions */
-        "dependency.c", "functioncmds.c", "heap.c", "index.c", "indexcmds.c", "pg_proc.c",
-        "rewriteHandler.c", "schemacmds.c", "tablecmds.c", "trigger.c", "typecmds.c", NULL};
+        "nbtinsert.c", "ri_triggers.c", NULL};
+    /* definitions: a function may make one named by a value, and then there is a context */
+    static const char *const definitions[] = {"dependency.c",     "functioncmds.c", "heap.c",
+                                              "index.c",          "indexcmds.c",    "pg_proc.c",
+                                              "rewriteHandler.c", "schemacmds.c",   "tablecmds.c",
+                                              "trigger.c",        "typecmds.c",     NULL};
 
     return session_blames_statement(result) ||
-           is_one_of(PQresultErrorField(result, PG_DIAG_SOURCE_FILE), files);
+           is_one_of(PQresultErrorField(result, PG_DIAG_SOURCE_FILE), files) ||
+           (PQresultErrorField(result, PG_DIAG_CONTEXT) == NULL &&
+            is_one_of(PQresultErrorField(result, PG_DIAG_SOURCE_FILE), definitions));
 }
 
 /* SQLSTATE classes that may go away by themselves (PostgreSQL manual, appendix A). */

@@ -380,7 +380,9 @@ static void log_row(struct lane *lane, const struct message *message)
 {
     static struct log_limit limit = {.lines = "dead or refused rows"};
     const struct sink_options *sinks = lane->options->sinks;
+    const struct remedy_names names = {lane->options->outbox.table, message->id};
     const char *what = "the row and its key wait";
+    char remedy[REMEDY_BYTES];
 
     if (message->outcome == OUTCOME_DEAD)
         what = "the row is dead";
@@ -389,15 +391,16 @@ static void log_row(struct lane *lane, const struct message *message)
     lane->announced = true;
     if (!log_limit_takes(&limit, ROW_LINES_MAX, clock_now_ms()))
         return;
-    log_event(LOG_WARN,
-              LOG_FIELDS(.lane = lane->number,
-                         .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,
-                         .destination = message->destination, .row = message->id,
-                         .error = message->reason,
-                         .hint = message->outcome == OUTCOME_REFUSED
-                                     ? refused_remedy(message->reason)
-                                     : remedy_for(message->reason)),
-              "%s", what);
+    log_event(
+        LOG_WARN,
+        LOG_FIELDS(.lane = lane->number,
+                   .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,
+                   .destination = message->destination, .row = message->id,
+                   .error = message->reason,
+                   .hint = message->outcome == OUTCOME_REFUSED
+                               ? refused_remedy(message->reason)
+                               : remedy_write(remedy, sizeof remedy, message->reason, &names)),
+        "%s", what);
 }
 
 static void note_outcomes(struct lane *lane)

@@ -25,7 +25,9 @@ static void log_missing(const struct missing *missing, const struct missing_dest
 {
     const char *sink = item->sink >= 0 ? missing->options->sinks[item->sink].name : NULL;
     bool is_away = level != LOG_INFO;
-    const char *remedy = remedy_for(item->reason);
+    const struct remedy_names names = {.outbox = missing->options->outbox.table};
+    char buffer[REMEDY_BYTES];
+    const char *remedy = remedy_write(buffer, sizeof buffer, item->reason, &names);
     char shown[sizeof item->name + 16];
     char lasted[40] = "";
 

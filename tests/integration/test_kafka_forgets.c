@@ -102,7 +102,9 @@ static void wipe(void)
 }
 
 /* How many of the events that were sent since then are not in the topic. */
-static int count_missing(struct fixture *fixture, const struct relay *relay, const char *since)
+/* Of that many rows that were written since then. */
+static int count_missing(struct fixture *fixture, const struct relay *relay, const char *since,
+                         int count)
 {
     int missing = 0;
     PGresult *ids;
@@ -112,6 +114,8 @@ static int count_missing(struct fixture *fixture, const struct relay *relay, con
                    "SELECT event_id FROM %s WHERE created_at > '%s' ORDER BY id", relay->table,
                    since);
     ids = PQexec(fixture->conn, query);
+    assert_int_equal(PQresultStatus(ids), PGRES_TUPLES_OK);
+    assert_int_equal(PQntuples(ids), count);
     forget_consumed();
     consume(1, (int)stored(1));
     for (int i = 0; i < PQntuples(ids); i++) {
@@ -163,7 +167,8 @@ static int count_lost_after_a_wipe(struct fixture *fixture, bool stopped)
         send_rows(fixture, &second, 1);
     for (int i = 0; i < 4; i++)
         send_rows(fixture, &first, 1);
-    missing = count_missing(fixture, &first, since) + count_missing(fixture, &second, since);
+    process_await_words(&first.process, LOST);
+    missing = count_missing(fixture, &first, since, 4) + count_missing(fixture, &second, since, 5);
     print_message("%d of 9 are missing; the loss before them was named %d times\n", missing,
                   process_count_words(&first.process, LOST));
     process_stop(&second.process, SIGTERM);

@@ -151,6 +151,7 @@ TEST(a_value_that_makes_an_expression_fail_is_in_the_parked_table_and_nowhere_el
             FAILING - 1);
         start(fixture);
         wait_for_number(fixture->conn, 0, UNSENT);
+        await_answer("/status", 200, "PostgreSQL cannot compute the values of this row");
         assert_nothing_says_it(fixture);
         stop_and_look(fixture);
         for (size_t i = 0; i < FAILING; i++) {

@@ -1,8 +1,5 @@
-/*
- * What leaves a second time is what left the first time: retried, replayed, repaired or tried again
- * after a crash, whatever the shape in which the relay keeps the row; and a row and its copy never
- * both leave.
- */
+/* A row that was kept as a whole is replayed as it was sent, and a second copy of a row waits
+ * behind the first. */
 #include "integration/program.h"
 
 #include <signal.h>

@@ -119,8 +119,9 @@ TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other
         expect(fixture, run(fixture, "dead", "show", "7", "-c", fixture->config), 0);
         assert_says(fixture->process.out, "\"details\":\"{broken\"");
         assert_says(fixture->process.out, "PostgreSQL cannot compute the values of this row: ");
-        assert_says(fixture->process.out, "correct the expression in the configuration, or the row"
-                                          " in TABLE_parked: its column raw; then dead retry");
+        assert_says(fixture->process.out,
+                    "correct the expression in the configuration, or the row"
+                    " in public.outbox_parked: its column raw; then outbox-relay dead retry 7");
         sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{details}',"
                            " to_jsonb('{\"topic\": \"late\"}'::text)) WHERE id > 60");
         expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);

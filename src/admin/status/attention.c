@@ -243,7 +243,9 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
         const char *rows = status->parked_is_bound   ? "or more rows wait"
                            : strcmp(count, "1") == 0 ? "row waits"
                                                      : "rows wait";
-        const char *remedy = remedy_for(why);
+        const struct remedy_names names = {.outbox = admin->options->table};
+        char buffer[REMEDY_BYTES];
+        const char *remedy = remedy_write(buffer, sizeof buffer, why, &names);
 
         if (sink_is_paused(status, waits_for, strcspn(waits_for, "/")))
             continue;
@@ -252,7 +254,7 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
                 continue; /* the earlier rows are tried again by themselves */
             finding_fix(findings_add(of(status), FINDING_WARNING,
                                      "%s %s behind an earlier row of the same key", count, rows),
-                        "outbox-relay dead retry or dead drop of the dead row");
+                        "outbox-relay dead list");
             continue;
         }
         finding_fix(findings_add(of(status), FINDING_WARNING, "%s %s for %s: %s", count, rows,
@@ -302,7 +304,7 @@ static void note_dead(struct status *status)
                 ? "%" PRId64 " or more rows are dead: they stay until you retry or drop them"
                 : "%" PRId64 " rows are dead: they stay until you retry or drop them",
             status->dead),
-        "outbox-relay dead list, then dead retry ID or dead drop ID");
+        "outbox-relay dead list");
 }
 
 static void note_pauses(struct status *status)

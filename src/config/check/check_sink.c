@@ -311,6 +311,17 @@ static bool is_attribute(struct text name)
            strcasecmp(name.data, "content-type") == 0;
 }
 
+/* Whether a header of [outbox.headers] has the value of the column event_id. */
+static bool a_row_header_holds_the_id(const struct outbox_options *outbox)
+{
+    const char *event_id = outbox->columns[COLUMN_EVENT_ID];
+
+    for (int i = 0; event_id != NULL && i < outbox->header_count; i++)
+        if (strcmp(outbox->headers[i].value, event_id) == 0)
+            return true;
+    return false;
+}
+
 /* The names of the relay's own headers: those that the broker takes, and no two alike. */
 static void check_headers(const struct loader *loader, const struct sink_options *sink,
                           struct toml_node *node, unsigned type)
@@ -339,7 +350,8 @@ static void check_headers(const struct loader *loader, const struct sink_options
                 report_refusal(loader->report, child, "%s: the header of %s has the same name", key,
                                own_header_name((enum own_header)other));
     }
-    if (rules.own[OWN_ID].data == NULL && sink->cloudevents == CLOUDEVENTS_OFF)
+    if (rules.own[OWN_ID].data == NULL && sink->cloudevents == CLOUDEVENTS_OFF &&
+        !a_row_header_holds_the_id(&loader->config->relay.outbox))
         report_warning(loader->report, toml_find_or_table(headers, "id"),
                        "id: no header holds the event id%s, by which consumers recognise repeats",
                        type == KEY_NATS ? " but Nats-Msg-Id" : "");

@@ -46,7 +46,8 @@ const struct key keys[] = {
     {SECTION_OUTBOX, "retention", KEY_DURATION, IN_OUTBOX(retention_ms), "7d", SECONDS(1),
      DAYS(3650), NULL, KEY_ZERO | KEY_RELOAD,
      "With on_sent = \"mark\", rows that were sent longer ago are deleted in small batches; \"0\" "
-     "keeps them."},
+     "keeps them. Of a table that `init` did not create only if the comment of sent_at says that "
+     "only the relay writes it."},
     {SECTION_OUTBOX, "order", KEY_WORD, IN_OUTBOX(order), "key", 0, 0, order_words, 0,
      "\"key\": the events of a key are sent in the order of their ids, however many relays there "
      "are; ids must be integers that grow. \"none\": in no particular order."},
@@ -147,7 +148,7 @@ const struct key keys[] = {
      "The prefix of the subjects to which acknowledgements are sent. Anyone else who may publish "
      "there could forge them, so give each relay its own prefix."},
     {SECTION_SINK, "allow", KEY_LIST, IN_SINK(allow), NULL, 1, PATTERN_MAX, NULL, KEY_ANY_SINK,
-     "Patterns of the destinations that may be published to; all others are rejected. "
+     "Patterns of the destinations that may be published to; rows for others wait until a relay permits them. "
      "Without it, all valid, unreserved ones are permitted."},
     {SECTION_SINK, "create", KEY_BOOLEAN, IN_SINK(create), "false", 0, 0, NULL,
      KEY_KAFKA | KEY_NATS,

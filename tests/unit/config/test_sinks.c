@@ -167,6 +167,16 @@ TEST(a_sink_without_a_header_for_the_id_is_warned_of)
     }
 }
 
+TEST(a_header_of_the_rows_may_hold_the_id)
+{
+    struct parsed *parsed =
+        parse_accepted(KAFKA "headers.id = \"\"\n[outbox.columns]\nevent_id = \"uid\"\n"
+                             "[outbox.headers]\nmessage_uuid = \"uid\"\n");
+
+    assert_int_equal(parsed->problems.warning_count, 0);
+    free_parsed(parsed);
+}
+
 TEST(cloudevents_need_a_source_and_names_of_their_own)
 {
 #define EVENTS KAFKA "cloudevents = \"binary\"\n"

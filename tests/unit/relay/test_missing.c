@@ -60,10 +60,12 @@ TEST(a_destination_is_logged_once_with_what_mends_it)
     for (int i = 0; i < 1000; i++)
         note("shop.order", START_MS + i);
     assert_int_equal(count_words(logged(), "\n"), 1);
-    assert_non_null(strstr(logged_text,
-                           " level=warn msg=\"the destination takes no messages: its rows wait\""
-                           " sink=events destination=shop.order error=\"unknown topic\""
-                           " hint=\"create the topic, or set create = true in the [sink]\""));
+    assert_non_null(strstr(
+        logged_text, " level=warn msg=\"the destination takes no messages: its rows wait\""
+                     " sink=events destination=shop.order error=\"unknown topic\""
+                     " hint=\"create the topic, or have the relay do it by create = true in the "
+                     "[sink]; where that is set, outbox-relay check says what keeps it from "
+                     "doing so\""));
 }
 
 TEST(it_is_repeated_once_a_minute)
