@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/finding.h"
+#include "catalog/memory.h"
 #include "catalog/options.h"
 #include "message/batch.h"
 #include "route/route.h"
@@ -176,10 +177,9 @@ int admin_check_sent(struct admin *admin, struct error *error);
 
 /* The database's clock, in ms since 1970; -1 with *error set. */
 int64_t admin_clock_ms(struct admin *admin, struct error *error);
-/* An audit that began then has read these sinks, and the rows sent since `since_ms` (0: ever): what
- * relays had noticed before as a loss there needs nobody's attention any more. 0, or -1. */
-int admin_forget_losses(struct admin *admin, const char *const *sinks, int sink_count,
-                        int64_t began_ms, int64_t since_ms, struct error *error);
+/* What relays had noticed as a loss before this audit needs nobody's attention any more. 0, or -1.
+ */
+int admin_forget_losses(struct admin *admin, const struct memory_audit *audit, struct error *error);
 
 /* Unsent rows, and parked ones that will be tried again. -1: too many to count, or *error says why.
  */

@@ -38,8 +38,7 @@ int64_t admin_clock_ms(struct admin *admin, struct error *error)
                         NULL, error);
 }
 
-int admin_forget_losses(struct admin *admin, const char *const *sinks, int sink_count,
-                        int64_t began_ms, int64_t since_ms, struct error *error)
+int admin_forget_losses(struct admin *admin, const struct memory_audit *audit, struct error *error)
 {
     struct sink_losses losses;
 
@@ -47,6 +46,5 @@ int admin_forget_losses(struct admin *admin, const char *const *sinks, int sink_
         return -1;
     if (losses.count == 0) /* a role that may only read can audit, too */
         return 0;
-    return memory_forget_losses(&admin->table, &admin->session, sinks, sink_count, began_ms,
-                                since_ms, error);
+    return memory_forget_losses(&admin->table, &admin->session, audit, error);
 }

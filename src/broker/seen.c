@@ -453,9 +453,9 @@ static bool identify(struct seen *seen, const struct seen_place *key, const char
     if (place == NULL || strcmp(place->identity, identity) == 0)
         return true;
     if (place->identity[0] != '\0') {
-        (void)snprintf(text, sizeof text, "%s %s, which was %s before",
-                       is_cluster ? "the cluster is" : "it was made anew: it is", identity,
-                       place->identity);
+        (void)snprintf(text, sizeof text, "%s %s, and %s before",
+                       is_cluster ? "the servers belong to cluster" : "it was made anew: at",
+                       identity, place->identity);
         is_lost = lose(seen, key, is_cluster ? SEEN_OTHER_CLUSTER : SEEN_MADE_ANEW, text);
     }
     /* Looked up again: recording a loss may have evicted it. */

@@ -73,20 +73,24 @@ int memory_read_losses(const struct table *table, struct session *session,
 }
 
 int memory_forget_losses(const struct table *table, struct session *session,
-                         const char *const *sinks, int sink_count, int64_t began_ms,
-                         int64_t since_ms, struct error *error)
+                         const struct memory_audit *audit, struct error *error)
 {
-    char *names = sql_text_array(sinks, sink_count);
+    char *sinks = sql_text_array(audit->sinks, audit->sink_count);
+    char *configured = audit->configured != NULL
+                           ? sql_text_array(audit->configured, audit->configured_count)
+                           : NULL;
     char began[24], since[24];
-    const char *params[3] = {names, began, since};
-    PGresult *result;
+    const char *params[4] = {sinks, began, since, configured};
+    PGresult *result = NULL;
 
-    if (names == NULL)
-        return error_no_memory(error);
-    (void)snprintf(began, sizeof began, "%" PRId64, began_ms);
-    (void)snprintf(since, sizeof since, "%" PRId64, since_ms);
-    result = table_query(table, session, statement_forget_losses, 3, params, error);
-    free(names);
+    (void)snprintf(began, sizeof began, "%" PRId64, audit->began_ms);
+    (void)snprintf(since, sizeof since, "%" PRId64, audit->since_ms);
+    if (sinks == NULL || (configured == NULL && audit->configured != NULL))
+        (void)error_no_memory(error);
+    else
+        result = table_query(table, session, statement_forget_losses, 4, params, error);
+    free(sinks);
+    free(configured);
     PQclear(result);
     return result != NULL ? 0 : -1;
 }

@@ -58,10 +58,18 @@ struct sink_losses {
 
 int memory_read_losses(const struct table *table, struct session *session,
                        struct sink_losses *losses, struct error *error);
-/* After an audit of these sinks that began at `began_ms`, by the database's clock, of what was sent
- * since `since_ms` (0: ever). */
+/* An audit, and what it has read. */
+struct memory_audit {
+    const char *const *sinks;
+    int sink_count;
+    const char *const *configured; /* all sinks of the configuration; NULL: one was asked for */
+    int configured_count;
+    int64_t began_ms; /* by the database's clock */
+    int64_t since_ms; /* of what was sent since then; 0: ever */
+};
+
+/* Forgets what needs nobody's attention after it. */
 int memory_forget_losses(const struct table *table, struct session *session,
-                         const char *const *sinks, int sink_count, int64_t began_ms,
-                         int64_t since_ms, struct error *error);
+                         const struct memory_audit *audit, struct error *error);
 
 #endif

@@ -556,16 +556,21 @@ static int check(const struct arguments *arguments, struct error *error)
 static void forget_losses(struct auditing *auditing)
 {
     const struct arguments *arguments = auditing->arguments;
-    const char *names[SINKS_MAX];
+    const char *read[SINKS_MAX], *configured[SINKS_MAX];
+    struct memory_audit audit = {.sinks = read,
+                                 .configured = arguments->sink == NULL ? configured : NULL,
+                                 .began_ms = auditing->began_ms,
+                                 .since_ms =
+                                     arguments->since != NULL ? auditing->sent.since_ms : 0};
     struct error error;
-    int count = 0;
 
-    for (int i = 0; i < auditing->config->relay.sink_count; i++)
+    for (int i = 0; i < auditing->config->relay.sink_count; i++) {
+        configured[audit.configured_count++] = options_of(auditing, i)->name;
         if (auditing->sinks[i].is_read)
-            names[count++] = options_of(auditing, i)->name;
-    if (count == 0 || arguments->from != NULL || arguments->to != NULL ||
-        admin_forget_losses(auditing->admin, names, count, auditing->began_ms,
-                            arguments->since != NULL ? auditing->sent.since_ms : 0, &error) == 0)
+            read[audit.sink_count++] = options_of(auditing, i)->name;
+    }
+    if (audit.sink_count == 0 || arguments->from != NULL || arguments->to != NULL ||
+        admin_forget_losses(auditing->admin, &audit, &error) == 0)
         return;
     (void)fprintf(stderr, "status goes on to name what brokers may have lost: %s\n", error.text);
 }

@@ -138,8 +138,8 @@ const struct command commands[] = {
     {"replay", "ID... | --topic T --since WHEN [--rate N] [--dry-run]", "send sent rows again",
      "Copies the rows, and relays send the copies, with the header replayed_at and the same id. "
      "It\n"
-     "needs on_sent = \"mark\", and a sent_at that only the relay writes; it reaches as far back as the retention. All ids are found, or\n"
-     "nothing is done; --topic and --since may be given alone. Ctrl-C ends it after the step in\n"
+     "needs on_sent = \"mark\", and a sent_at that only the relay writes; it reaches as far back as\n"
+     "the retention. All ids are found, or nothing is done; --topic and --since may be given alone. Ctrl-C ends it after the step in\n"
      "hand and says how far it came.\n\n"
      "  --topic T      with this topic; * and > by token as in routes\n"
      "  --since WHEN   sent since: " SINCE_HELP "\n"

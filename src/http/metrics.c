@@ -200,8 +200,8 @@ static void put_losses(FILE *out, const struct relay_report *report,
                        const struct sink_losses *losses)
 {
     describe(out, "sink_losses", "gauge",
-             "Topics, partitions and streams that may have lost what they had acknowledged, until"
-             " an audit.");
+             "Topics and streams that may have lost what they had acknowledged, until an audit; a"
+             " whole cluster counts as one.");
     for (int i = 0; i < report->sink_count; i++) {
         int64_t count = 0;
 

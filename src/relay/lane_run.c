@@ -25,10 +25,11 @@ struct run_state {
     int failures;         /* failed steps since one has shown that the next need not wait */
     uint64_t connections; /* of the lane, when the last step failed */
     bool worked;          /* at least one step has succeeded */
-    int64_t schema_ms;    /* since when each step fails because of the schema; 0: none does */
-    int64_t pace_ms;      /* wait after the last step with rows; 0: no rows since the last wait */
-    int full_batches;     /* full batches since the last wait, up to BACKLOG_BATCHES */
-    int policy; /* scheduling policy before the backlog switched the thread to SCHED_BATCH */
+    bool asked;        /* since the last wait the database has been asked for rows of the outbox */
+    int64_t schema_ms; /* since when each step fails because of the schema; 0: none does */
+    int64_t pace_ms;   /* wait after the last step with rows; 0: no rows since the last wait */
+    int full_batches;  /* full batches since the last wait, up to BACKLOG_BATCHES */
+    int policy;        /* scheduling policy before the backlog switched the thread to SCHED_BATCH */
 };
 
 static struct log_limit limit = {.lines = "failures of lanes"};
@@ -48,30 +49,36 @@ static void log_failure(const struct lane *lane)
 
 /* Whether the step has done what it is for: rows have left, or the database has none. An empty
  * claim proves nothing about rows that another lane may just hold. */
-static bool made_progress(struct lane *lane, enum lane_result result)
+static bool made_progress(struct lane *lane, const struct run_state *run_state,
+                          enum lane_result result)
 {
     const struct batch *batch = &lane->batch;
+    int64_t quiet_ms = error_is_sqlstate(&lane->error, "55P03") ? QUIET_LOCKED_MS : QUIET_MS;
 
-    if (lane->settle_failed || batch->park_failure != NULL)
+    if (batch->park_failure != NULL)
         return false;
     if (batch->count > 0)
-        return batch_count(batch, OUTCOME_UNSENT) < batch->count;
-    return result == LANE_IDLE && batch->is_asked &&
-           trouble_ends_when_idle(&lane->report.trouble, error_is_sqlstate(&lane->error, "55P03")
-                                                             ? QUIET_LOCKED_MS
-                                                             : QUIET_MS);
+        return !lane->settle_failed && batch_count(batch, OUTCOME_UNSENT) < batch->count;
+    if (result != LANE_IDLE || !run_state->asked ||
+        !trouble_ends_when_idle(&lane->report.trouble, quiet_ms))
+        return false;
+    lane->settle_failed = false; /* another lane has settled the rows */
+    return true;
 }
 
 /* A lane that has kept its connection need not wait longer and longer: only its next rows would. */
 static void note_success(struct lane *lane, struct run_state *run_state, enum lane_result result)
 {
-    bool made = made_progress(lane, result);
+    bool made;
+
+    run_state->asked = run_state->asked || lane->batch.is_asked;
+    made = made_progress(lane, run_state, result);
 
     if (made) {
         trouble_end(&lane->report.trouble);
         lane_report_up(&lane->report, REPORT_DATABASE);
     }
-    if (made || (result == LANE_IDLE && !lane->settle_failed && lane->batch.is_asked &&
+    if (made || (result == LANE_IDLE && !lane->settle_failed && run_state->asked &&
                  outbox_connections(lane->outbox) == run_state->connections))
         run_state->failures = 0;
 }
@@ -153,10 +160,12 @@ static void end_backlog(struct run_state *run_state)
 static void wait_idle(struct lane *lane, struct run_state *run_state, bool drain)
 {
     int64_t poll_ms = lane->options->poll_interval_ms;
+    bool is_troubled = trouble_for_ms(&lane->report.trouble, clock_now_ms()) > 0;
     /* A lane whose sink is away must keep probing it and does not claim all rows, so no other lane
-     * can poll on its behalf. */
+     * can poll on its behalf. One that has failed finds out soon whether it still would. */
     struct wait wait = {
-        .poll_anyway_ms = lane->sinks.away != 0 || poll_ms > IDLE_MS_MAX ? poll_ms : IDLE_MS_MAX,
+        .poll_anyway_ms =
+            lane->sinks.away != 0 || is_troubled || poll_ms > IDLE_MS_MAX ? poll_ms : IDLE_MS_MAX,
         .pace_ms = run_state->pace_ms,
         .whole = lane->sinks.away == 0,
     };
@@ -170,6 +179,7 @@ static void wait_idle(struct lane *lane, struct run_state *run_state, bool drain
     else
         wake_wait(lane->wake, lane->stop, &wait);
     run_state->pace_ms = 0;
+    run_state->asked = false;
 }
 
 /* A lane that took all rows also waits for a moment, so that rows inserted meanwhile share one

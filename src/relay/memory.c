@@ -103,7 +103,8 @@ static char *pack_loss(const struct seen_loss *loss)
     return packed;
 }
 
-/* Writes and frees the text. A role that may not write goes on without. */
+/* Writes and frees the text. A role that may not write goes on without. Returns 1 when it has to be
+ * tried again. */
 static int keep(struct memory *memory, const struct table *table, struct session *session,
                 int (*write)(const struct table *, struct session *, const char *, struct error *),
                 char *text, struct error *error)
@@ -111,8 +112,12 @@ static int keep(struct memory *memory, const struct table *table, struct session
     int status = text != NULL ? write(table, session, text, error) : error_no_memory(error);
 
     free(text);
-    if (status == 0 || error->kind != ERROR_PERMANENT || session->conn == NULL)
+    if (status == 0 || session->conn == NULL)
         return status;
+    if (error->kind != ERROR_PERMANENT) { /* such as a deadlock with another relay's */
+        memory->is_behind = true;
+        return 1;
+    }
     if (!memory->is_refused)
         log_event(LOG_WARN, LOG_FIELDS(.error = error->text, .hint = error->hint),
                   "what brokers have acknowledged cannot be kept in %s", table->control_quoted);
@@ -130,9 +135,11 @@ static int keep_losses(struct memory *memory, const struct table *table, struct 
         memory->loss_at = 0;
     }
     for (; memory->loss_at < memory->loss_count; memory->loss_at++) {
-        if (keep(memory, table, session, memory_keep_loss,
-                 pack_loss(&memory->losses[memory->loss_at]), error) < 0)
-            return -1;
+        int status = keep(memory, table, session, memory_keep_loss,
+                          pack_loss(&memory->losses[memory->loss_at]), error);
+
+        if (status != 0)
+            return status;
         memory->is_behind = true; /* the statement has deleted what the destination holds still */
     }
     return 0;
@@ -152,10 +159,10 @@ static int keep_places(struct memory *memory, const struct table *table, struct 
     if (count > 0)
         status = keep(memory, table, session, memory_keep_acknowledged,
                       json_dumps(places, JSON_COMPACT), error);
-    memory->is_behind = status < 0;
+    memory->is_behind = status != 0;
     memory->store_at_ms = clock_now_ms() + STORE_MS + (int64_t)count * STORE_PLACE_MS;
     json_decref(places);
-    return status;
+    return status < 0 ? -1 : 0;
 }
 
 int memory_store(struct memory *memory, const struct table *table, struct session *session,

@@ -84,8 +84,16 @@ static void note_relays(const struct status_query *query, struct status *status)
         }
 }
 
+/* What is over within a moment needs nobody. Sinks that are away are named by themselves. */
+static bool is_named(const struct status_query *query, const struct status *status,
+                     const struct status_trouble *trouble)
+{
+    return status->taken_ms - trouble->since_ms >= TROUBLE_MS &&
+           !(trouble->of_broker && a_sink_is_away(status)) && !is_self(query, trouble->relay);
+}
+
 /* Of relays that say the same, the first is named. */
-static void note_trouble(struct status *status, int at)
+static void note_trouble(const struct status_query *query, struct status *status, int at)
 {
     const struct status_trouble *trouble = &status->troubles[at];
     int64_t for_s = (status->taken_ms - trouble->since_ms) / 1000;
@@ -93,7 +101,8 @@ static void note_trouble(struct status *status, int at)
     int alike = 0;
 
     for (int i = 0; i < status->trouble_count; i++)
-        if (strcmp(status->troubles[i].error, trouble->error) == 0) {
+        if (is_named(query, status, &status->troubles[i]) &&
+            strcmp(status->troubles[i].error, trouble->error) == 0) {
             if (i < at)
                 return;
             alike++;
@@ -108,18 +117,11 @@ static void note_trouble(struct status *status, int at)
                 "%s", trouble->fix);
 }
 
-/* What is over within a moment needs nobody. Sinks that are away are named by themselves. */
 static void note_troubles(const struct status_query *query, struct status *status)
 {
-    bool away = a_sink_is_away(status);
-
-    for (int i = 0; i < status->trouble_count; i++) {
-        const struct status_trouble *trouble = &status->troubles[i];
-
-        if (status->taken_ms - trouble->since_ms >= TROUBLE_MS && !(trouble->of_broker && away) &&
-            !is_self(query, trouble->relay))
-            note_trouble(status, i);
-    }
+    for (int i = 0; i < status->trouble_count; i++)
+        if (is_named(query, status, &status->troubles[i]))
+            note_trouble(query, status, i);
 }
 
 /* When a relay sent a row last, or was started. */

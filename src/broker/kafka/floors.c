@@ -8,7 +8,7 @@
 #include "base/clock.h"
 
 /* A broker that has just started may not know its topics yet. */
-#define MISSING_MS 5000
+#define MISSING_MS 15000
 
 struct seen_place kafka_place(const struct kafka *kafka, const struct kafka_topic *topic,
                               int32_t partition)

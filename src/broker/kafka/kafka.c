@@ -1,26 +1,26 @@
 /*
- * Kafka, through librdkafka's producer. Each broker object has one client, which the
- * lane's own thread creates, polls and destroys. Delivery reports and errors are callbacks that run
+ * Kafka, through librdkafka's producer. Each broker object has one client, which the lane's own
+ * thread creates, polls and destroys. Delivery reports and errors are callbacks that run
  * inside that thread's rd_kafka_poll, so no lock is needed. The log callback and the certificate
  * callback run on librdkafka's threads.
  *
  * Guarantee: a message is SENT only after its own positive delivery report. When await() returns,
  * the client owes no report: messages without one were purged, and a client that purged anything,
  * or that librdkafka declared fatal, is not polled again. The next client is created after the
- * previous one has been destroyed, so that the broker cannot append old messages after newer ones.
+ * previous one has been destroyed, so that the client cannot send old messages after newer ones.
  *
  * Deliberately not done: the idempotent producer. A broker takes a batch for a repeat, says that it
  * is stored, and stores nothing, if one of the last five of its producer id, epoch and partition
  * had the same sequence numbers. It gives these ids out from 0 again when its cluster was wiped or
  * restored: a client that has outlived that, asleep or idle, would have its messages taken for
  * those of the new owner of its id, whatever is compared before or after. Without an id no broker
- * drops anything, so what is acknowledged is stored. Order does not need the id: of a partition one
- * record batch is in flight at a time (publish.c). What the id would spare are repeats of the
+ * drops anything, so what is acknowledged is stored. Order does not need the id: no two messages of
+ * a key are in flight outside one record batch (publish.c). The id would only spare repeats of
  * messages that are in flight when a connection breaks.
  *
- * Nor are transactions used: a consumer drops repeats by the header `id`. Nor is one client shared
- * among lanes, because a purge and the fatal state
- * concern the whole client, so that one lane's deadline would fail every other lane.
+ * Transactions are not used either, because a consumer drops repeats by the header `id`; and lanes
+ * do not share a client, because a purge concerns the whole client, so that one lane's deadline
+ * would fail every other lane.
  *
  *   client.c   creating, destroying   options.c  properties
  *   publish.c  send, await            topics.c   which topics exist

@@ -72,6 +72,7 @@ struct kafka_topic {
     rd_kafka_resp_err_t refusal; /* why the topic takes no messages; NO_ERROR: it exists */
     int64_t ask_again_at_ms;     /* when to request its metadata again */
     int64_t unknown_since_ms;    /* since when the cluster does not know it; 0: it does */
+    bool is_permitted;           /* its name and the allow list have been checked */
     struct kafka_partition *partitions; /* partition_count; owned; NULL: nothing is known */
 };
 
@@ -116,6 +117,7 @@ struct kafka {
     /* Of each partition whose `acked` is above its floor, the message that has raised it. */
     struct message **raised;
     int raised_count, raised_capacity;
+    int unknown_ends;   /* how often in a row not all ends could be read */
     bool looks_soon;    /* the cluster did not answer for each place when it was last compared */
     int64_t sent_at_ms; /* when messages were last handed over */
     bool is_late;       /* that was LATE_MS ago */

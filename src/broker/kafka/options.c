@@ -255,8 +255,13 @@ static int check_required(const rd_kafka_conf_t *conf, const struct sink_options
         if (strcmp(kafka_conf_value(conf, required[i].name, value, sizeof value),
                    required[i].value) == 0)
             continue;
-        (void)snprintf(why, sizeof why, "%s = \"%s\" contradicts at-least-once delivery; remove it",
-                       required[i].name, value);
+        (void)snprintf(why, sizeof why,
+                       "%s = \"%s\" contradicts at-least-once delivery%s; remove it",
+                       required[i].name, value,
+                       strcmp(required[i].name, "enable.idempotence") == 0
+                           ? ": a cluster that was wiped may take new messages for repeats"
+                             " (docs/messages.md)"
+                           : "");
         return refuse_property(options, property, why, error);
     }
     return 0;

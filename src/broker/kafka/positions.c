@@ -22,6 +22,7 @@
 #define CHECK_MS 30000
 #define CHECK_AGAIN_MS 1000 /* each lane reconnects */
 #define ENDS_MS 1000
+#define UNKNOWN_ENDS_MAX 5 /* then a leader is away, and each look would hold the lane up */
 
 /* ---- acknowledgements ---- */
 
@@ -109,9 +110,11 @@ static void compare_ends(struct kafka *kafka)
     if (ends->cnt > 0)
         is_known =
             rd_kafka_offsets_for_times(kafka->client, ends, ENDS_MS) == RD_KAFKA_RESP_ERR_NO_ERROR;
-    for (int i = 0; is_known && i < ends->cnt; i++)
-        is_known = compare_end(kafka, &ends->elems[i]);
-    kafka->looks_soon = kafka->looks_soon || !is_known;
+    for (int i = 0; i < ends->cnt; i++)
+        is_known = compare_end(kafka, &ends->elems[i]) && is_known;
+    kafka->unknown_ends = is_known ? 0 : kafka->unknown_ends + 1;
+    if (!is_known && kafka->unknown_ends < UNKNOWN_ENDS_MAX)
+        kafka->looks_soon = true;
     rd_kafka_topic_partition_list_destroy(ends);
 }
 

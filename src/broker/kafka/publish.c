@@ -302,7 +302,8 @@ static bool send_message(struct kafka *kafka, struct message *message)
 static void check_message(struct kafka *kafka, struct message *message)
 {
     int64_t payload_max = kafka->message_bytes_max;
-    bool is_new = kafka_topic_find(kafka, message->destination) == NULL; /* else it was checked */
+    struct kafka_topic *topic = kafka_topic_find(kafka, message->destination);
+    bool is_new = topic == NULL || !topic->is_permitted; /* else it was checked */
     const char *broken = is_new ? rules_kafka_topic(message->destination) : NULL;
 
     if (broken == NULL)
@@ -320,6 +321,8 @@ static void check_message(struct kafka *kafka, struct message *message)
         batch_refuse(kafka->batch, message, VERDICT_REJECTED,
                      "payload of %lld bytes is too large to fetch",
                      (long long)message->payload_len);
+    else if (topic != NULL)
+        topic->is_permitted = true;
 }
 
 static int check_messages(struct kafka *kafka, int sink)
@@ -584,6 +587,7 @@ static void purge(struct kafka *kafka)
     }
     while (outstanding(kafka) > 0 && clock_left_ms(deadline_ms) > 0)
         (void)rd_kafka_poll(kafka->client, clock_left_ms(deadline_ms));
+    kafka_positions_keep(kafka); /* of messages that are valid until await returns */
 }
 
 /* Whether messages in flight have had the time to be acknowledged: the last ones may have been sent

@@ -89,7 +89,8 @@ static int count_headers(natsMsg *ours)
 }
 
 /* Names do not repeat, so the headers are the same if they are as many and each one is among
- * ours. If not, *differs is the name of one that is not, or "header". */
+ * ours. If not, *differs is the name of one that is not, or "number of
+ * headers". */
 static bool is_same_headers(char *headers, natsMsg *ours, int wanted, const char **differs)
 {
     char *next = strstr(headers, "\r\n");
@@ -141,7 +142,7 @@ static int compare_header(const char *headers, struct text name, natsMsg *ours)
 static bool is_same_event(const struct nats *nats, const char *headers, natsMsg *ours)
 {
     const struct text names[] = {nats->base.headers.own[OWN_KEY],
-                                 nats->base.headers.own[OWN_CREATED_AT], text_of("ce_time")};
+                                 nats->base.headers.own[OWN_CREATED_AT], text_of("ce-time")};
     bool is_told = false;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

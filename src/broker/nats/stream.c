@@ -24,7 +24,7 @@
 #define SUBJECTS_VALID_MS 1000
 #define STREAM_VALID_MS 60000 /* so an idle relay learns of a stream that was lost or made anew */
 /* The servers of a cluster that has just started may not know its streams yet. */
-#define MISSING_MS 5000
+#define MISSING_MS 15000
 
 const char nats_in_batches[] = "in atomic batches";
 const char nats_not_atomic[] = "one by one (the stream does not have allow_atomic)";

@@ -148,8 +148,8 @@ const struct key keys[] = {
      "The prefix of the subjects to which acknowledgements are sent. Anyone else who may publish "
      "there could forge them, so give each relay its own prefix."},
     {SECTION_SINK, "allow", KEY_LIST, IN_SINK(allow), NULL, 1, PATTERN_MAX, NULL, KEY_ANY_SINK,
-     "Patterns of the destinations that may be published to; rows for others wait until a relay permits them. "
-     "Without it, all valid, unreserved ones are permitted."},
+     "Patterns of the destinations that may be published to; rows for others wait until a relay "
+     "permits them. Without it, all valid, unreserved ones are permitted."},
     {SECTION_SINK, "create", KEY_BOOLEAN, IN_SINK(create), "false", 0, 0, NULL,
      KEY_KAFKA | KEY_NATS,
      "`init` and `run` create missing topics, or the stream with the subjects in allow."},
