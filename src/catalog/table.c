@@ -55,8 +55,8 @@ int table_check_sent(const struct table *table, struct error *error)
                                  " the mark sets");
     }
     (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                    "no sent row of table %s is purged, audited or sent again: an application may"
-                    " write %s, too, so it does not say which rows this relay has sent",
+                    "sent rows of table %s are not purged, audited or sent again: applications may"
+                    " write %s, so it is no proof that the relay has sent a row",
                     table->quoted, sent_at);
     return error_hint(error,
                       "if only the relay writes it: COMMENT ON COLUMN %s.%s IS '" ONLY_RELAY_WRITES

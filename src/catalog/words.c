@@ -207,27 +207,29 @@ static int put_raw(FILE *out, const struct sql_call *call)
 /*
  * {identity}: a text by which a row is known besides its id, which another row may be given after a
  * TRUNCATE, a DELETE or a restore, and with it an event id that is made of the id. Whoever corrects
- * a row leaves its event id and created_at alone, so these are it where they cannot come again: the
- * one is a uuid, or the other a time. Of any other table it is all that the relay does not write
- * itself: there a row that is corrected counts as another one. Nothing is computed by expressions,
- * which may fail.
+ * a row leaves its event id and created_at alone, so these are it where they cannot come again: one
+ * is a uuid, or the other a time. Of any other table, and where they are NULL, it is all that the
+ * relay does not write itself: there a row that is corrected counts as another one. Nothing is
+ * computed by expressions, which may fail.
  */
 static int put_identity(FILE *out, const struct sql_call *call)
 {
     const struct table *table = table_of(call->about);
     const struct table_column *event_id = &table->columns[COLUMN_EVENT_ID];
     const struct table_column *created_at = &table->columns[COLUMN_CREATED_AT];
-    bool has_event = event_id->expression == NULL && strcmp(event_id->base, "uuid") == 0;
+    bool is_unique = event_id->expression == NULL && strcmp(event_id->base, "uuid") == 0;
+    bool has_event = event_id->expression == NULL && table_has(table, COLUMN_EVENT_ID);
     bool has_time =
         created_at->expression == NULL && strncmp(created_at->base, "timestamp", 9) == 0;
     const char *zone = has_time && strstr(created_at->base, "with time") != NULL ? "tz" : "";
     char but[LISTED_BYTES_MAX + QUOTED_BYTES_MAX];
 
     (void)fputs("coalesce(", out);
-    if (has_event)
+    if (is_unique && !has_time)
+        (void)fprintf(out, "CASE WHEN %s IS NOT NULL THEN format('%%s', %s) END, ",
+                      event_id->quoted, event_id->quoted);
+    if (has_event && has_time)
         (void)fprintf(out, "format('%%s', %s) || ", event_id->quoted);
-    if (has_event && !has_time)
-        return put_string(out, "'', '')");
     if (has_time)
         (void)fprintf(out, "encode(timestamp%s_send(%s::timestamp%s), 'hex'), ", zone,
                       created_at->quoted, zone);

@@ -136,11 +136,10 @@ const struct command commands[] = {
      "  outbox-relay resume topic 'invoice.>'\n",
      "", 2, 2, true, cli_resume},
     {"replay", "ID... | --topic T --since WHEN [--rate N] [--dry-run]", "send sent rows again",
-     "Copies the rows, and relays send the copies, with the header replayed_at and the same id. "
-     "It\n"
-     "needs on_sent = \"mark\", and a sent_at that only the relay writes; it reaches as far back as\n"
-     "the retention. All ids are found, or nothing is done; --topic and --since may be given alone. Ctrl-C ends it after the step in\n"
-     "hand and says how far it came.\n\n"
+     "Copies the rows, and relays send the copies, with the header replayed_at and the same id.\n"
+     "It needs on_sent = \"mark\", and a sent_at that only the relay writes; it reaches as far\n"
+     "back as the retention. All ids are found, or nothing is done; --topic and --since may be\n"
+     "given alone. Ctrl-C ends it after the step in hand and says how far it came.\n\n"
      "  --topic T      with this topic; * and > by token as in routes\n"
      "  --since WHEN   sent since: " SINCE_HELP "\n"
      "  --rate N       rows a second; 1000 is the default\n"

@@ -5,9 +5,9 @@
 
 /*
  * Rows that a configuration declines (VERDICT_DECLINED) wait for another one: that of another
- * relay, or of this one after a restart. A lane remembers what the rows wait for that it has
- * declined, and leaves their probes to lanes that have not, which find them due at once. From time
- * to time it tries one again: an operator may have corrected the row.
+ * relay, or of this one after a restart. A lane remembers the waits_for of rows that it has
+ * declined, and does not claim their probes for a while. The probe is due at once, so a lane that
+ * has not declined it tries it. An operator may have corrected the row, so the lane forgets.
  *
  * At most DECLINED_MAX are remembered, of at most DECLINED_BYTES_MAX bytes. The probes of others
  * are tried at each back-off, as those of missing topics.

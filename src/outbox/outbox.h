@@ -102,4 +102,8 @@ void outbox_abandon(struct outbox *outbox);
 int outbox_remaining(struct outbox *outbox, const struct declined *declined, bool *due, int *parked,
                      struct error *error);
 
+/* Makes rows due that nothing else would: whose earlier row, or whose destination's probe, is gone.
+ * A drain does not wait for the janitor to do so. *adopted: how many. */
+int outbox_adopt(struct outbox *outbox, int64_t *adopted, struct error *error);
+
 #endif

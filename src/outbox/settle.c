@@ -280,3 +280,25 @@ int outbox_remaining(struct outbox *outbox, const struct declined *declined, boo
     PQclear(result);
     return 0;
 }
+
+int outbox_adopt(struct outbox *outbox, int64_t *adopted, struct error *error)
+{
+    static const char *const statements[] = {"adopt_probes", "adopt_behind"};
+    struct session *session = &outbox->session;
+
+    *adopted = 0;
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        PGresult *result = NULL;
+
+        if (session_queue(session, statements[i], 0, NULL, false, error) == 0 &&
+            session_sync(session, error) == 0)
+            result = session_expect(session, PGRES_COMMAND_OK, error);
+        if (result == NULL)
+            return session_abort(session);
+        *adopted += strtoll(PQcmdTuples(result), NULL, 10);
+        PQclear(result);
+        if (session_skip(session, PGRES_PIPELINE_SYNC, error) < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -10,7 +10,7 @@
 
 #define LEVEL_FACTOR 8
 #define RELEASE_BATCHES 4
-#define PASSED_ROWS 10000 /* of each of up to 8 slices */
+#define PASSED_ROWS 2000 /* of each of up to 8 slices */
 
 /* When a statement is used; all must be so. */
 enum {
@@ -100,6 +100,8 @@ static const struct {
     {"pauses", .text = statement_pauses},
     {"shape", .text = statement_shape},
     {"remaining", .text = statement_remaining},
+    {"adopt_probes", .text = statement_adopt_probes},
+    {"adopt_behind", .text = statement_adopt_behind},
     {"scan", .text = statement_scan_slices, .when = BY_SLICE | BOUNDED},
     {"scan", .text = statement_scan_window, .when = UNORDERED | BOUNDED},
     {"topics", .text = statement_topics_slices, .when = BY_SLICE},
@@ -454,7 +456,6 @@ static const struct sql_word words[] = {
     {"count_settled", .text = statement_count_settled},
     {"free_next", .text = statement_free_next},
     {"release", .text = statement_release},
-    {"adopt_behind", .text = statement_adopt_behind},
     {"given", .text = statement_given},
     {"raw_values", .text = statement_raw_values},
     {"kept_as_sent", .text = statement_kept_as_sent},

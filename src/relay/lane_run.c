@@ -25,6 +25,7 @@ struct run_state {
     int failures;         /* failed steps since one has shown that the next need not wait */
     uint64_t connections; /* of the lane, when the last step failed */
     bool worked;          /* at least one step has succeeded */
+    bool adopted;         /* a drain has made rows due that nothing else would */
     bool asked;        /* since the last wait the database has been asked for rows of the outbox */
     int64_t schema_ms; /* since when each step fails because of the schema; 0: none does */
     int64_t pace_ms;   /* wait after the last step with rows; 0: no rows since the last wait */
@@ -138,13 +139,20 @@ static bool may_be_drained(const struct lane *lane, enum lane_result result)
 
 /* A drain is complete when no unsent row is left, not even one that another relay has locked, and
  * no parked row is due. Parked rows that are due are claimed without delay. */
-static int check_drained(struct lane *lane, enum lane_end *end)
+static int check_drained(struct lane *lane, struct run_state *run_state, enum lane_end *end)
 {
+    int64_t adopted = 0;
     bool due = true;
     int parked = 0;
 
     if (outbox_remaining(lane->outbox, &lane->declined, &due, &parked, &lane->error) < 0)
         return -1;
+    if (!due && !run_state->adopted) {
+        run_state->adopted = true; /* it is not tried again where it takes too long */
+        if (outbox_adopt(lane->outbox, &adopted, &lane->error) < 0)
+            return -1;
+    }
+    due = due || adopted > 0;
     turn_more_parked(&lane->turns, 0);
     *end = due ? LANE_STOPPED : LANE_DRAINED;
     return 0;
@@ -210,7 +218,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
         if (result == LANE_MORE && lane->batch.count == lane->batch.capacity &&
             run_state.full_batches < BACKLOG_BATCHES && ++run_state.full_batches == BACKLOG_BATCHES)
             run_state.policy = background_enter();
-        if (drain && may_be_drained(lane, result) && check_drained(lane, &end) < 0)
+        if (drain && may_be_drained(lane, result) && check_drained(lane, &run_state, &end) < 0)
             result = LANE_BROKEN;
         if (result == LANE_BROKEN && end == LANE_DRAINED)
             break;

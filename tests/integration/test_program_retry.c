@@ -235,6 +235,36 @@ TEST(as_many_ids_as_xargs_hands_over_are_looked_up_at_once)
     assert_string_equal(line, "dropped 10000\n");
 }
 
+/* The outbox has nothing for the sink that is away, so that is no reason to wait. */
+TEST(a_drain_sends_a_parked_row_of_one_sink_while_another_is_away)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
+    write_relay_toml(fixture, "[relay]\npoll_interval = \"20ms\"\n[sink.out]\ntype = \"stdout\"\n"
+                              "[sink.gone]\ntype = \"nats\"\nservers = [\"nats://127.0.0.1:1\"]\n"
+                              "stream = \"S\"\n[[route]]\nmatch = \"gone\"\nsink = \"gone\"\n"
+                              "[[route]]\nmatch = \">\"\nsink = \"out\"\n");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, key, payload, created_at, state, due)"
+        " VALUES (1, gen_random_uuid(), 'here', 'k', '1', now(), 'retry', now())");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+}
+
+TEST(a_scheduled_row_that_is_retried_behind_another_keeps_its_time)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, state, due)"
+        " VALUES (1, gen_random_uuid(), 't', 'k', now(), 'dead', NULL),"
+        " (2, gen_random_uuid(), 't', 'k', now(), 'scheduled', now() + '1 hour')");
+    DEAD(fixture, 0, "retry", "2");
+    assert_string_equal(ids_where(fixture, "state = 'scheduled'"), "2");
+}
+
 static void await_relay(struct fixture *fixture)
 {
     wait_for_number(fixture->conn, 2,

@@ -98,13 +98,6 @@ void slice_lock_apply_window(struct slice_lock *lock)
         bound->high = lock->walk.from;
 }
 
-/* While a sink is away, the bounds of the other rows are known once each slice has been scanned. */
-static bool has_scanned(const struct slice_lock *lock, const struct claim_request *request)
-{
-    return request->away == 0 || lock->horizon == NULL ||
-           (lock->walk.scanned_all && lock->walk.round.epoch == lock->view.stamp.epoch);
-}
-
 bool slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request *request)
 {
     struct horizon_view *view = &lock->view;
@@ -121,7 +114,7 @@ bool slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request
                                 lock->owner.server, view);
     if (request->away != 0 && lock->walk.from > HORIZON_UNKNOWN)
         slice_lock_apply_window(lock);
-    return !view->starting && (claim_is_of_outbox(request) || has_scanned(lock, request));
+    return !view->starting;
 }
 
 /* The two bounds of these slices (NULL: of all, in their order), and the long holders. */

@@ -31,7 +31,7 @@ void slice_lock_reopen(struct slice_lock *lock, const struct outbox_options *opt
 void slice_lock_connected(struct slice_lock *lock);
 
 /* Reads the horizon for the next claim, whose snapshots must be taken afterwards. Returns false
- * while claims of the outbox wait for the first scan of the epoch. */
+ * while claims wait for the first scan of the epoch. */
 bool slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request *request);
 /* The next view has no bounds: a row may be below its bound. */
 void slice_lock_ignore_bounds(struct slice_lock *lock);

@@ -1,6 +1,7 @@
 -- Part of claim_slices: not NULL when an earlier row of the same key is parked. A later one does not count: it waits
--- for this row (earlier.sql), so no two rows wait for each other. Nothing is looked up while no row with a key is
--- parked. Otherwise each key of the batch is looked up only once, because the index may be full of dead entries.
+-- for this row (earlier.sql), so no two rows wait for each other; of two rows with one id the one in the outbox goes
+-- first. Nothing is looked up while no row with a key is parked. Otherwise each key of the batch is looked up only
+-- once, because the index may be full of dead entries.
 CASE WHEN (SELECT EXISTS (SELECT FROM {parked} WHERE sent_at IS NULL AND key IS NOT NULL)) THEN
     nullif(coalesce((id, {key_text:key}) IN (
         SELECT blocked_id, key_text

@@ -7,7 +7,7 @@
 -- here (away.h), and usually finds nothing. It reads {passed_rows} rows of a slice at most. While there are more, it is
 -- not known whose the rest are (key_text is NULL).
 --
--- "put_back" moves rows that are held back behind all others that are due, so that these are claimed.
+-- "put_back" gives rows that must wait the latest due time, so that the others are claimed first.
 earlier AS MATERIALIZED (
     SELECT relay_slice, key_text, min(id) AS id
     FROM (
@@ -30,8 +30,7 @@ earlier AS MATERIALIZED (
                                relay_slice, CASE WHEN (
                                    SELECT {are_running:current_setting('outbox_relay.holders')::xid8[]}
                                ) THEN relay_high ELSE relay_low END)
-                       AND {slice_of_row} < relay_slice + 1
-                       AND {id} <= relay_last
+                       AND ({slice_of_row}, {id}) <= (relay_slice, relay_last)
                        AND {claimable}
                      ORDER BY {slice_of_row}, {outbox_name}.{id} LIMIT {passed_rows} + 1
                  ) {outbox_name}

@@ -12,7 +12,7 @@ WITH given AS (
 ), replaced AS (
     {drop_copies}
 ), judged AS MATERIALIZED (
-    SELECT {moved_names}, more_headers, not_before, identity, relay_row, place, error, attempts, waits_for,
+    SELECT {moved_names}, more_headers, not_before, relay_row, place, error, attempts, waits_for,
            CASE WHEN is_first THEN 'retry'
                 WHEN state = 'retry' AND not_before > clock_timestamp() THEN 'scheduled'
                 ELSE state END AS state,
@@ -32,7 +32,7 @@ WITH given AS (
         SELECT relay_row, error AS relay_error, attempts AS relay_attempts, state AS relay_state FROM judged
     ) relay_given
     WHERE {outbox_name}.ctid = relay_row AND {outbox_name}.ctid = ANY ($1::tid[])
-    RETURNING relay_row, {is_out} AS is_out
+    RETURNING relay_row, {is_out} AS is_out, {identity} AS identity -- as the copy finds it
 ), touched AS (
     INSERT INTO {parked} ({moved_names}, more_headers, not_before, identity, error, attempts, waits_for, state, due,
                           in_outbox)

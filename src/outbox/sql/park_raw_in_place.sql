@@ -9,10 +9,10 @@ WITH taken AS MATERIALIZED (
     UPDATE {outbox} SET {park}
     FROM (SELECT $2::text AS relay_error, 1 AS relay_attempts, 'dead'::text AS relay_state) relay_given
     WHERE {outbox_name}.ctid = $1::tid
-    RETURNING {is_out} AS is_out
+    RETURNING {is_out} AS is_out, CASE WHEN $3::text <> 'bare' THEN {identity} END AS identity -- as the copy finds it
 ), touched AS (
     INSERT INTO {parked} (id{key_name}, raw, identity, state, error, attempts, in_outbox)
-    SELECT id{key_name}, raw, identity, 'dead', $2::text, 1, true
+    SELECT id{key_name}, raw, stayed.identity, 'dead', $2::text, 1, true
     FROM taken, stayed
     WHERE is_out AND (SELECT count(*) FROM replaced) >= 0
     RETURNING 1

@@ -10,7 +10,9 @@ wanted AS MATERIALIZED (
     UNION
     SELECT seq AS hit, relay_word FROM {parked} JOIN wanted ON event_id::text = {word_as:event_id} WHERE sent_at IS NULL
     UNION
-    SELECT seq AS hit, relay_word FROM {parked} JOIN wanted ON '@' || seq = relay_word WHERE sent_at IS NULL
+    SELECT seq AS hit, relay_word
+    FROM {parked} JOIN wanted ON seq = CASE WHEN relay_word ~ '^@[0-9]{1,18}$' THEN substr(relay_word, 2)::int8 END
+    WHERE sent_at IS NULL
 ), named AS MATERIALIZED (
     SELECT relay_word, seq AS named_seq, event_id::text AS event, {parked_row_key} AS row_key
     FROM hits JOIN {parked} ON seq = hit

@@ -7,7 +7,7 @@ WITH {chosen}, done AS MATERIALIZED (
     SET state = CASE WHEN state NOT IN ('dead', 'retry', 'behind') THEN state
                      WHEN {is_head} THEN 'retry'
                      ELSE 'behind' END,
-        due = CASE WHEN {is_note} OR {is_head} THEN now() END,
+        due = CASE WHEN {is_note} OR {is_head} THEN now() WHEN state = 'scheduled' THEN due END,
         attempts = 0{retried_raw}
     FROM chosen
     WHERE seq = chosen_seq
