@@ -124,12 +124,12 @@ TEST(what_an_application_has_finished_itself_is_neither_purged_nor_published)
         assert_says(fixture->process.out, "so it is no proof that the relay has sent a row");
         assert_says(fixture->process.out, "IS 'outbox-relay: only the relay writes this column'");
         process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
-        process_await_words(&relay, "is purged, audited or sent again");
+        process_await_words(&relay, "are not purged, audited or sent again");
         process_stop(&relay, SIGTERM);
         process_free(&relay);
         expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
         assert_string_equal(fixture->process.out, "purged 0\n");
-        assert_says(fixture->process.err, "is purged, audited or sent again");
+        assert_says(fixture->process.err, "are not purged, audited or sent again");
         expect(fixture, run(fixture, "replay", "3", "-c", fixture->config), 2);
         expect(fixture, run(fixture, "replay", "--since", "90d", "-c", fixture->config), 2);
         expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 2);
