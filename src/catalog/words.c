@@ -179,7 +179,7 @@ static int put_texts(FILE *out, const struct table *table, const char *but)
     size_t len;
     int i = 0;
 
-    (void)fputs("(SELECT row_to_json(relay_all)::text FROM (SELECT", out);
+    (void)fputs("(SELECT row_to_json(relay_texts)::text FROM (SELECT", out);
     for (at = next_quoted(table->all_columns, &len); len > 0; at = next_quoted(at + len, &len)) {
         bool is_json = (table->json_columns[i / 8] >> i % 8 & 1) != 0;
 
@@ -195,7 +195,7 @@ static int put_texts(FILE *out, const struct table *table, const char *but)
                           comma, (int)len, at, (int)len, at, (int)len, at);
         comma = ",";
     }
-    return put_string(out, ") relay_all)");
+    return put_string(out, ") relay_texts)");
 }
 
 /* The whole row, which json_populate_record() makes of it again. */

@@ -288,10 +288,15 @@ static void explain_count(const struct outbox *outbox, struct error *error)
     long long rows, wanted;
     char counted[64];
 
-    if (settled == NULL || !error_is_sqlstate(error, "22P02") ||
-        sscanf(settled, "settled %lld rows instead of %lld", &rows, &wanted) != 2)
+    if (settled == NULL || !error_is_sqlstate(error, "22P02"))
         return;
-    (void)snprintf(counted, sizeof counted, "settled %lld rows instead of %lld", rows, wanted);
+    if (sscanf(settled, "settled %lld rows instead of %lld", &rows, &wanted) == 2)
+        (void)snprintf(counted, sizeof counted, "settled %lld rows instead of %lld", rows, wanted);
+    else if (sscanf(settled, "settled rows of which %lld are unsent", &rows) == 1)
+        (void)snprintf(counted, sizeof counted, "settled rows of which %lld are unsent again",
+                       rows);
+    else
+        return;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "database: %s: a trigger or a rule on table %s interferes%s", counted,
                     outbox->table.quoted,
