@@ -478,8 +478,10 @@ static int check_borrowed(const struct table *table, struct session *session,
     PGresult *result;
     int status = 0;
 
-    if (options->allow_superuser)
+    if (options->allow_superuser || server_check_role(session, false, error) == 0)
         return 0;
+    if (error->kind != ERROR_PERMANENT)
+        return -1;
     result = table_query(table, session, statement_borrowed_function, 0, NULL, error);
     if (result == NULL)
         return -1;

@@ -1,9 +1,9 @@
 -- The first function of another role, which is none of a superuser, that a superuser would run by using the tables, and
--- its owner. No row: there is none, or this role is no superuser.
+-- its owner. No row: there is none.
 WITH RECURSIVE reach (class, id) AS (
     SELECT 'pg_catalog.pg_class'::regclass::oid, c.oid
     FROM pg_catalog.pg_class c
-    WHERE ({is_superuser}) AND c.oid IN ({oid_of:outbox}, {oid_of:parked}, {oid_of:slice_table}, {oid_of:control})
+    WHERE c.oid IN ({oid_of:outbox}, {oid_of:parked}, {oid_of:slice_table}, {oid_of:control})
     {reach:true}
 )
 SELECT p.oid::regprocedure, o.rolname
