@@ -8,14 +8,17 @@ TEST_LINK := $(if $(findstring clang,$(CC)),,$(if $(shell command -v ld.gold 2>/
 UNIT        := $(BUILD)/tests/unit_tests
 UNIT_FILES  := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c))
 INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/test_*.c))
-# What the relay does in these while they wait for restarts, deadlines, dead hosts and servers of their own, or look at
-# what PostgreSQL does, it does in others too. `make asan WAITING=` leaves none out.
-WAITING := kafka_faults kafka_presets program_hanging program_horizon program_secrets program_supervised program_shape \
-	program_hosts program_locks program_pgbouncer program_kafka_tls program_nats_tls program_postgres_tls \
-	program_order_trigger program_names program_search_path program_upgrade kafka_forgets program_progress program_clusters \
-	program_language program_values statement_names
+# These mostly wait for restarts, deadlines and servers of their own, or are PostgreSQL's work: what the relay does in
+# them, it does in others too. `make asan ONCE=` leaves none out.
+ONCE := kafka_faults kafka_forgets kafka_presets key_order outbox_order outbox_waiting program_clusters program_connecting \
+	program_conventions program_evidence program_hanging program_horizon program_hosts program_ids program_introspect \
+	program_kafka_tls program_language program_leaks program_locks program_names program_nats_tls program_notify \
+	program_order_trigger program_own_table program_park program_pause program_pgbouncer program_postgres_tls \
+	program_progress program_refused program_replay program_retry program_rights program_schema program_search_path \
+	program_second program_secrets program_shape program_slices program_supervised program_table program_unreadable \
+	program_upgrade program_values statement_names statements
 ifneq ($(filter address%,$(SANITIZE)),)
-INTEGRATION := $(filter-out $(foreach name,$(WAITING),%/test_$(name)),$(INTEGRATION))
+INTEGRATION := $(filter-out $(foreach name,$(ONCE),%/test_$(name)),$(INTEGRATION))
 endif
 # The longest first, so that none of them is left alone at the end.
 LONG        := $(foreach name,program_audit kafka_forgets program_hanging program_progress key_order kafka_faults program_horizon program_table kafka_presets \
@@ -88,7 +91,7 @@ compose-test: ## docker-compose.yml on a container engine: its page, mistakes, 1
 
 # As without them, a request for more memory than there is fails.
 asan: export ASAN_OPTIONS := allocator_may_return_null=1
-asan: ## unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer: WAITING= for all of them
+asan: ## unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer: ONCE= for all of them
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined -j$(shell nproc) built
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined test-unit test-integration
 
