@@ -9,6 +9,7 @@
 /* The configuration of one sink, filled in by config/. */
 
 #define SINK_LIST_MAX 32
+#define DOMAIN_BYTES_MAX 64
 
 struct text_list {
     char *items[SINK_LIST_MAX]; /* owned */
@@ -29,6 +30,7 @@ struct sink_options {
     struct text_list brokers;
     struct text_list servers;
     char *stream;
+    char *domain;       /* of JetStream; NULL: the server's own */
     char *inbox_prefix; /* NULL: NATS_INBOX_PREFIX */
     struct text_list allow;
     struct match allowed[SINK_LIST_MAX]; /* allow.items, parsed */

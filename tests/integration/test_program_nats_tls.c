@@ -81,6 +81,8 @@ struct server {
     bool verifies; /* its clients' certificates */
 };
 
+static const char *domain = ""; /* of its JetStream, ", domain: NAME" */
+
 static void start_server(const struct server *server)
 {
     char config[OWN_CONFIG_BYTES];
@@ -93,8 +95,9 @@ static void start_server(const struct server *server)
             "verify: %s }\n",
             folder, server->certificate, folder, server->certificate, folder,
             server->verifies ? "true" : "false");
-    (void)snprintf(config, sizeof config, "http: 127.0.0.1:-1\njetstream {store_dir: js}\n%s%s\n",
-                   tls, server->users[0] == '@' ? contents(server->users + 1) : server->users);
+    (void)snprintf(config, sizeof config, "http: 127.0.0.1:-1\njetstream {store_dir: js%s}\n%s%s\n",
+                   domain, tls,
+                   server->users[0] == '@' ? contents(server->users + 1) : server->users);
     start_own_server(config);
 }
 
@@ -131,6 +134,17 @@ static void use_sink(struct fixture *fixture, const char *scheme, const char *re
                    "servers = [\"%s://127.0.0.1:%d\"]\ncreate = true\nallow = [\"in.>\"]\n%s\n",
                    scheme, own_port(strncmp(own_url, "tls", 3) == 0 ? "tls://" : "nats://"),
                    in_folder(rest));
+    write_config(fixture, "", sink);
+}
+
+static void write_config_without_create(struct fixture *fixture)
+{
+    char sink[256];
+
+    (void)snprintf(sink, sizeof sink,
+                   "[sink.bus]\ntype = \"nats\"\nstream = \"NONE\"\nservers ="
+                   " [\"nats://127.0.0.1:%d\"]\nallow = [\"in.>\"]\n",
+                   own_port("nats://"));
     write_config(fixture, "", sink);
 }
 
@@ -212,6 +226,39 @@ static void set_nkeys(void)
     assert_int_equal(setenv("STRANGER_NKEY", contents("stranger.pub"), 1), 0);
 }
 
+/* Without headers JetStream would store every repeat. */
+TEST(a_server_that_takes_no_headers_is_refused)
+{
+    struct fixture *fixture = *state;
+
+    start_server(&(struct server){.users = "no_header_support: true"});
+    use_sink(fixture, "nats", "");
+    assert_int_not_equal(run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "the server takes no headers");
+    assert_says(fixture->process.out, "remove no_header_support");
+    end_own_server();
+}
+
+TEST(a_stream_of_another_jetstream_domain_is_named_and_reached)
+{
+    struct fixture *fixture = *state;
+
+    domain = ", domain: hub";
+    start_server(&(struct server){.users = ""});
+    domain = "";
+    use_empty_outbox(fixture);
+    use_sink(fixture, "nats", "domain = \"hub\"\n");
+    expect_row_arrives(fixture);
+    use_sink(fixture, "nats", "domain = \"elsewhere\"\n");
+    assert_int_not_equal(run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "no server of the JetStream domain \"elsewhere\" answers");
+    write_config_without_create(fixture);
+    assert_int_not_equal(run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "another JetStream domain than the server's, \"hub\"");
+    assert_says(fixture->process.out, "domain = \"NAME\" in [sink.bus]");
+    end_own_server();
+}
+
 /* Without TLS first. */
 TEST(each_way_to_log_in_brings_a_row_to_the_server_or_tls_is_refused)
 {
@@ -291,7 +338,8 @@ TEST(a_wrong_login_is_refused_with_the_key_to_change)
         {"@nkeys.conf", "nkey = \"${STRANGER_NKEY}\"\nnkey_file = \"@/stranger.nk\"\n", "nkey"},
         {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"@/stranger.nk\"\n", "nkey"},
         {"@operator.conf", "credentials_file = \"@/stranger.creds\"\n", "credentials_file"},
-        {"@operator.conf", "credentials_file = \"@/expired.creds\"\n", "credentials_file"},
+        {"@operator.conf", "credentials_file = \"@/expired.creds\"\n",
+         "credentials_file: its user JWT has expired at 2"},
         {"@operator.conf", BY_PASSWORD, "username"},
     };
 

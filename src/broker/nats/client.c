@@ -20,7 +20,7 @@
  *   stream.c   inspect, create             verdicts.c    verdict of an answer
  *   duplicates.c  is it the same event?    stuck.c       attempts to connect that never end
  *   read.c        what the stream holds
- *   silence.c  nothing is acknowledged
+ *   silence.c  nothing is acknowledged    jwt.c         when a login ends
  */
 
 #include "broker/nats/nats.h"
@@ -30,6 +30,7 @@
 
 #include <dirent.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,10 @@ static int check_options(const struct sink_options *options, char *warning, size
             error, ERROR_PERMANENT, ERROR_CONFIG,
             "[sink.%s] stream: a name must not contain spaces, dots, wildcards or slashes",
             options->name);
+    if (options->domain != NULL && strpbrk(options->domain, " .*>\t\r\n") != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "[sink.%s] domain: a name must not contain spaces, dots or wildcards",
+                         options->name);
     broken = rules_nats_header_value(text_of(options->stream));
     if (broken != NULL)
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s] stream: %s",
@@ -76,6 +81,9 @@ static struct broker *create(const struct sink_options *options, struct error *e
     nats->base = (struct broker){
         .ops = &nats_ops, .options = options, .headers = sink_header_rules(options, true)};
     nats->message_bytes_max = MESSAGE_BYTES_MAX_DEFAULT;
+    (void)snprintf(nats->api, sizeof nats->api, "$JS.%s%sAPI.",
+                   options->domain != NULL ? options->domain : "",
+                   options->domain != NULL ? "." : "");
     nats->headers_in_one_call = nats_one_call_works();
     chunks_init(&nats->chunks, CHUNK_BYTES_MAX, CHUNK_MESSAGES_MAX);
     nats->io = calloc(1, sizeof *nats->io);

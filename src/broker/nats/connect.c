@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -354,21 +355,40 @@ static bool says(const char *text, const char *part)
     return strcasestr(text, part) != NULL;
 }
 
+/* "the login of credentials_file ended at 2026-01-02T03:04:05Z"; false: it has not. */
+static bool has_login_ended(const struct sink_options *options, char *out, size_t size)
+{
+    time_t expires = nats_login_expires(options);
+    char when[32];
+    struct tm utc;
+
+    if (expires == 0 || expires > time(NULL) || gmtime_r(&expires, &utc) == NULL)
+        return false;
+    (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    (void)snprintf(out, size, "its user JWT has expired at %s; sign a new one", when);
+    return true;
+}
+
 static bool is_login_refused(const struct dial *dial)
 {
     return dial->status == NATS_CONNECTION_AUTH_FAILED || says(dial->text, "authorization") ||
            says(dial->text, "authentication") || says(dial->text, "seed");
 }
 
-/* The configuration key to change, or NULL when that is not known; *why: the reason, or "". */
-static const char *key_to_change(const struct nats *nats, const struct dial *dial, const char **why)
+/* The configuration key to change, or NULL when that is not known; *why: the reason, or "". `ended`
+ * has room for one. */
+static const char *key_to_change(const struct nats *nats, const struct dial *dial,
+                                 char ended[NATS_TEXT_BYTES], const char **why)
 {
     const struct sink_options *options = nats->base.options;
     bool asks_for_tls = is_secure(options, nats->address);
 
     *why = "";
-    if (is_login_refused(dial))
+    if (is_login_refused(dial)) {
+        if (has_login_ended(options, ended, NATS_TEXT_BYTES))
+            *why = ended;
         return login_key(options);
+    }
     if (dial->status == NATS_SECURE_CONNECTION_WANTED) {
         *why = "the server offers no TLS";
         return "servers";
@@ -428,7 +448,8 @@ static int fail_without_key(struct nats *nats, const struct dial *dial, struct e
 static int fail_to_connect(struct nats *nats, const struct dial *dial, struct error *error)
 {
     const char *why;
-    const char *key = key_to_change(nats, dial, &why);
+    char ended[NATS_TEXT_BYTES];
+    const char *key = key_to_change(nats, dial, ended, &why);
     const char *name = nats->base.options->name;
     char also[96] = "";
     char text[3 * NATS_TEXT_BYTES];
@@ -512,7 +533,8 @@ static natsStatus send_probe(struct nats *nats, int64_t deadline_ms)
     char subject[NATS_TEXT_BYTES];
     natsStatus status;
 
-    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.INFO.%s", nats->base.options->stream);
+    (void)snprintf(subject, sizeof subject, "%sSTREAM.INFO.%s", nats->api,
+                   nats->base.options->stream);
     nats_new_token(nats, nats->request_token);
     status = nats_question(nats, subject, "", nats->request_token);
     while (status == NATS_OK && nats->io->wants_write) {
@@ -548,6 +570,12 @@ static int open_connection(struct nats *nats, int64_t deadline_ms, struct error 
 
     if (connect_to_any(nats, deadline_ms, error) < 0)
         return -1;
+    if (natsConnection_HasHeaderSupport(nats->connection) != NATS_OK) {
+        nats_disconnect(nats);
+        (void)nats_fail(nats, error, ERROR_PERMANENT,
+                        "the server takes no headers, and JetStream tells repeats by one");
+        return error_hint(error, "remove no_header_support from the server's configuration");
+    }
     nats_problems_watch(nats->problems, nats->connection);
     status = nats_open_inbox(nats);
     if (status == NATS_OK && !nats->threaded)

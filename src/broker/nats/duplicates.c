@@ -213,11 +213,12 @@ static enum stored compare_reply(struct nats *nats, const struct message *messag
 
 static natsStatus fetch(struct nats *nats, uint64_t sequence, int64_t timeout_ms, natsMsg **reply)
 {
-    char subject[NATS_TEXT_BYTES + sizeof NATS_FETCH_PREFIX];
+    char subject[NATS_TEXT_BYTES];
     natsStatus status;
     char request[48];
 
-    (void)snprintf(subject, sizeof subject, "%s%s", NATS_FETCH_PREFIX, nats->base.options->stream);
+    (void)snprintf(subject, sizeof subject, "%sSTREAM.MSG.GET.%s", nats->api,
+                   nats->base.options->stream);
     (void)snprintf(request, sizeof request, "{\"seq\":%llu}", (unsigned long long)sequence);
     status = nats_ask(nats, subject, request, clock_now_ms() + timeout_ms, reply);
     nats->fetch_forbidden = status == NATS_NOT_PERMITTED;
@@ -262,12 +263,12 @@ static enum stored find(struct nats *nats, const struct message *message, uint64
 static void warn(struct nats *nats)
 {
     if (!nats->warned)
-        log_event(LOG_WARN, LOG_FIELDS(.sink = nats->base.options->name),
-                  "nats at %s: stream \"%s\" has seen an event_id before, but the stored message "
-                  "cannot be read (deleted, or no permission to publish to %s%s): the event is "
-                  "treated as a repeat, and counts as sent",
-                  nats->address, nats->base.options->stream, NATS_FETCH_PREFIX,
-                  nats->base.options->stream);
+        log_event(
+            LOG_WARN, LOG_FIELDS(.sink = nats->base.options->name),
+            "nats at %s: stream \"%s\" has seen an event_id before, but the stored message "
+            "cannot be read (deleted, or no permission to publish to %sSTREAM.MSG.GET.%s): the event "
+            "is treated as a repeat, and counts as sent",
+            nats->address, nats->base.options->stream, nats->api, nats->base.options->stream);
     nats->warned = true;
 }
 

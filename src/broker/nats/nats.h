@@ -14,7 +14,7 @@
 #define NATS_HEADER_FRAME_BYTES 12            /* "NATS/1.0" and two CRLFs */
 #define NATS_HEADER_BYTES_MAX (64 * 1024 - 1) /* JetStream's limit */
 #define NATS_DISCARDED_MAX 256
-#define NATS_FETCH_PREFIX "$JS.API.STREAM.MSG.GET."
+#define NATS_API_BYTES (DOMAIN_BYTES_MAX + 16)
 #define NATS_INBOX_PREFIX "_INBOX" /* the default of all NATS clients */
 #define NATS_RANDOM_BYTES 4096
 
@@ -72,7 +72,8 @@ struct nats {
     natsConnection *connection; /* NULL: none; ready() makes one */
     natsSubscription *inbox;    /* receives all replies; the library's jsCtx would need a thread */
     char inbox_name[NATS_INBOX_BYTES];
-    uint64_t next_request; /* number of the next request, used in its reply subject */
+    char api[NATS_API_BYTES]; /* what the subjects of JetStream's API begin with (ADR-1) */
+    uint64_t next_request;    /* number of the next request, used in its reply subject */
     char request_token[NATS_TOKEN_BYTES]; /* random part of the last request's reply subject */
     unsigned char random[NATS_RANDOM_BYTES];
     int random_left;              /* unused bytes of `random` */
@@ -306,6 +307,8 @@ int nats_check_tls(const struct sink_options *options, struct error *error);
 /* Connects unless connected. Returns within twice the connect timeout plus one second, even if the
  * library hangs. */
 int nats_connect(struct nats *nats, struct error *error);
+/* jwt.c: when the login of credentials_file ends, in seconds since 1970; 0: never, or not known. */
+int64_t nats_login_expires(const struct sink_options *options);
 void nats_disconnect(struct nats *nats);
 const char *nats_error_text(natsStatus status);
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text);

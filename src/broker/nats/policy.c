@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define TEXT_BYTES_MAX 640
 /* Of the server's memory, for each message id in the duplicate window: measured (docs/messages.md).
@@ -340,6 +341,22 @@ static void report_account(struct nats *nats, struct findings *findings)
     json_decref(account);
 }
 
+#define LOGIN_WARNING_S (7 * 24 * 3600)
+
+static void report_login(const struct nats *nats, struct findings *findings)
+{
+    int64_t expires = nats_login_expires(nats->base.options);
+    int64_t left_s = expires - (int64_t)time(NULL);
+
+    if (expires == 0 || left_s > LOGIN_WARNING_S)
+        return;
+    finding_fix(findings_add(findings, FINDING_WARNING,
+                             "sink %s: the user JWT in credentials_file expires in %" PRId64
+                             " h: from then on the server refuses the login",
+                             nats->base.options->name, left_s / 3600),
+                "sign a new one, and write it to the file; the relay reads it at each connection");
+}
+
 static void report_order(const struct nats *nats, const json_t *info, struct findings *findings)
 {
     const char *key_order = nats_key_order(nats, info);
@@ -364,6 +381,7 @@ void nats_report(struct nats *nats, const json_t *info, const char *destination,
     report_losses(nats, info, findings);
     report_order(nats, info, findings);
     report_account(nats, findings);
+    report_login(nats, findings);
     /* For information only: a sink that asks for TLS is refused long before (nats_check_tls). */
     if (nats_tls_is_safe())
         return;

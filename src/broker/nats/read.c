@@ -183,7 +183,7 @@ static int get_stored(struct reading *reading, const char *request, json_t **rep
         if (nats_lost(nats))
             return fail(reading, error, "the connection was lost");
         (void)fail(reading, error, "a message cannot be fetched by its number");
-        return error_hint(error, "the user needs permission to publish to $JS.API.%s", what);
+        return error_hint(error, "the user needs permission to publish to %s%s", nats->api, what);
     }
     *message = json_object_get(*reply, "message");
     refusal = json_object_get(*reply, "error");
@@ -276,10 +276,11 @@ static int make_consumer(struct reading *reading, struct error *error)
     if (status < 0) {
         (void)fail(reading, error, "no consumer can be made");
         (void)error_hint(error,
-                         "the user needs permission to publish to $JS.API.CONSUMER.*.%s.>, "
-                         "$JS.API.CONSUMER.MSG.NEXT.%s.> and $JS.API.STREAM.INFO.%s, and to "
+                         "the user needs permission to publish to %sCONSUMER.*.%s.>, "
+                         "%sCONSUMER.MSG.NEXT.%s.> and %sSTREAM.INFO.%s, and to "
                          "subscribe to %s.>",
-                         stream, stream, stream, nats_inbox_prefix(nats));
+                         nats->api, stream, nats->api, stream, nats->api, stream,
+                         nats_inbox_prefix(nats));
     } else if (!json_is_integer(left)) {
         const char *why =
             json_string_value(json_object_get(json_object_get(reply, "error"), "description"));
@@ -303,7 +304,7 @@ static int pull(struct reading *reading, struct error *error)
     char token[NATS_TOKEN_BYTES];
     natsStatus status;
 
-    (void)snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s.%s",
+    (void)snprintf(subject, sizeof subject, "%sCONSUMER.MSG.NEXT.%s.%s", nats->api,
                    nats->base.options->stream, reading->consumer);
     (void)snprintf(request, sizeof request,
                    "{\"batch\":%d,\"max_bytes\":%" PRId64 ",\"expires\":%" PRId64 "}",

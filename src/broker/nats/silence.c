@@ -93,7 +93,8 @@ bool nats_is_silent(struct nats *nats, int64_t deadline_ms)
         return true;
     }
     nats->looked_at_ms = clock_now_ms();
-    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.INFO.%s", nats->base.options->stream);
+    (void)snprintf(subject, sizeof subject, "%sSTREAM.INFO.%s", nats->api,
+                   nats->base.options->stream);
     if (nats_question(nats, subject, "", nats->question_token) == NATS_OK)
         nats->questions++;
     nats_write_some(nats, deadline_ms);

@@ -97,6 +97,27 @@ static void format_subjects(const char *const *subjects, int count, char *out, s
     }
 }
 
+/* What to try first where the server's JetStream has a domain, as a leaf node's: the stream may be
+ * in another. Its own stream of that name would be a second one. "": the server has no domain, or
+ * the configuration names the stream's. */
+static void format_domain(struct nats *nats, char *out, size_t size)
+{
+    struct error ignored;
+    const char *domain = NULL;
+    json_t *reply = NULL;
+
+    out[0] = '\0';
+    if (nats->base.options->domain == NULL &&
+        nats_call_api(nats, "INFO", "", &reply, &ignored) == 0)
+        domain = json_string_value(json_object_get(reply, "domain"));
+    if (domain != NULL && domain[0] != '\0')
+        (void)snprintf(out, size,
+                       "if the stream is in another JetStream domain than the server's, \"%.64s\":"
+                       " domain = \"NAME\" in [sink.%.64s]; if not: ",
+                       domain, nats->base.options->name);
+    json_decref(reply);
+}
+
 /* When no subject is known, the hint shows an example. It is not '>', because newer servers only
  * allow that for a stream with no_ack. */
 static int fail_missing(struct nats *nats, const char *destination, struct error *error)
@@ -105,6 +126,7 @@ static int fail_missing(struct nats *nats, const char *destination, struct error
     const char *known[SINK_LIST_MAX];
     char subjects[SUBJECTS_BYTES_MAX];
     char why[TEXT_BYTES_MAX] = "there is no such stream";
+    char domain[NATS_TEXT_BYTES];
     int count = subjects_of(nats, destination, known);
 
     format_subjects(known, count, subjects, sizeof subjects);
@@ -115,16 +137,29 @@ static int fail_missing(struct nats *nats, const char *destination, struct error
                        "place of '%s' below",
                        subjects);
     }
+    format_domain(nats, domain, sizeof domain);
     fail(nats, error, ERROR_PERMANENT, why);
     return error_hint(
         error,
-        "nats stream add %s --subjects '%s' --storage file --dupe-window 2m --defaults; or write"
+        "%snats stream add %s --subjects '%s' --storage file --dupe-window 2m --defaults; or write"
         " create = true%s in [sink.%s]",
-        stream, subjects, count == 0 ? " and allow" : "", nats->base.options->name);
+        domain, stream, subjects, count == 0 ? " and allow" : "", nats->base.options->name);
 }
 
 static int fail_without_jetstream(struct nats *nats, struct error *error)
 {
+    const char *domain = nats->base.options->domain;
+    char why[NATS_TEXT_BYTES];
+
+    if (domain != NULL) {
+        (void)snprintf(why, sizeof why, "no server of the JetStream domain \"%.64s\" answers",
+                       domain);
+        fail(nats, error, ERROR_TRANSIENT, why);
+        return error_hint(error,
+                          "correct domain in [sink.%s], or look at the leaf node's connection to"
+                          " that domain",
+                          nats->base.options->name);
+    }
     fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
     return error_hint(error, "start the server with JetStream: nats-server -js, or jetstream {} in"
                              " its configuration file");
@@ -173,7 +208,7 @@ int nats_call_api(struct nats *nats, const char *what, const char *request, json
     natsStatus status;
 
     *reply = NULL;
-    (void)snprintf(subject, sizeof subject, "$JS.API.%s", what);
+    (void)snprintf(subject, sizeof subject, "%s%s", nats->api, what);
     if (deadline_ms > nats->ready_deadline_ms)
         deadline_ms = nats->ready_deadline_ms;
     status = nats_ask(nats, subject, request, deadline_ms, &answer);
@@ -183,9 +218,9 @@ int nats_call_api(struct nats *nats, const char *what, const char *request, json
         fail(nats, error, ERROR_TRANSIENT, "no reply to the request for its configuration");
         return error_hint(
             error,
-            "the user needs permission to publish to $JS.API.STREAM.INFO.%s and to subscribe to "
+            "the user needs permission to publish to %sSTREAM.INFO.%s and to subscribe to "
             "%s.>",
-            nats->base.options->stream, nats_inbox_prefix(nats));
+            nats->api, nats->base.options->stream, nats_inbox_prefix(nats));
     }
     if (status != NATS_OK)
         return fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));

@@ -143,6 +143,8 @@ const struct key keys[] = {
      "or later; required."},
     {SECTION_SINK, "stream", KEY_STRING, IN_SINK(stream), NULL, 1, 0, NULL, KEY_NATS,
      "The JetStream stream; an acknowledgement from another one is a failure; required."},
+    {SECTION_SINK, "domain", KEY_STRING, IN_SINK(domain), NULL, 1, DOMAIN_BYTES_MAX, NULL, KEY_NATS,
+     "The JetStream domain of the stream, if it is not that of the server, as beside a leaf node."},
     {SECTION_SINK, "inbox_prefix", KEY_STRING, IN_SINK(inbox_prefix), "_INBOX", 1, 0, NULL,
      KEY_NATS,
      "The prefix of the subjects to which acknowledgements are sent. Anyone else who may publish "
