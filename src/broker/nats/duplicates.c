@@ -266,8 +266,8 @@ static void warn(struct nats *nats)
         log_event(
             LOG_WARN, LOG_FIELDS(.sink = nats->base.options->name),
             "nats at %s: stream \"%s\" has seen an event_id before, but the stored message "
-            "cannot be read (deleted, or no permission to publish to %sSTREAM.MSG.GET.%s): the event "
-            "is treated as a repeat, and counts as sent",
+            "cannot be read (deleted, or no permission to publish to %sSTREAM.MSG.GET.%s): the "
+            "event is treated as a repeat, and counts as sent",
             nats->address, nats->base.options->stream, nats->api, nats->base.options->stream);
     nats->warned = true;
 }
