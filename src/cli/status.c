@@ -1,8 +1,4 @@
-/*
- * status: one look, or with --watch one after the other. On a terminal a watch has the alternate
- * screen, and each look is written at once over the one before; a signal ends it, and the last look
- * stays behind on the ordinary screen.
- */
+/* status: one look, or with --watch one below the other until a signal comes. */
 #include "cli/cli.h"
 
 #include "admin/status/status.h"
@@ -14,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define WATCH_MS 2000
@@ -143,145 +138,31 @@ static enum exit_status judge(const struct look *look)
 
 /* ---- --watch ---- */
 
-static const char leave_screen[] = "\033[?25h\033[?1049l";
-static const char *volatile stays; /* on the ordinary screen; NULL: there is no other one */
-static sigset_t ending;            /* the signals that end a watch */
-
+/* A signal is how a watch ends, and no failure. */
 static void end(int signal)
 {
-    const char *text = stays;
-
     (void)signal;
-    if (text != NULL) {
-        (void)!write(STDOUT_FILENO, leave_screen, sizeof leave_screen - 1);
-        (void)!write(STDOUT_FILENO, text, strlen(text));
-    }
     _exit(EXIT_DONE);
-}
-
-/* They are held back but for the time in which a watch waits or asks. */
-static void hold_signals(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    const struct sigaction action = {.sa_handler = end};
-
-    (void)sigemptyset(&ending);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        (void)sigaddset(&ending, signals[i]);
-    (void)sigprocmask(SIG_BLOCK, &ending, NULL);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        (void)sigaction(signals[i], &action, NULL);
-}
-
-static int take_next(struct look *look, struct error *error)
-{
-    int status;
-
-    (void)sigprocmask(SIG_UNBLOCK, &ending, NULL);
-    (void)poll(NULL, 0, WATCH_MS);
-    status = take(look, error);
-    (void)sigprocmask(SIG_BLOCK, &ending, NULL);
-    return status;
-}
-
-static int count_lines(const char *text)
-{
-    int lines = 0;
-
-    for (; *text != '\0'; text++)
-        lines += *text == '\n';
-    return lines;
-}
-
-/* The lines that fit, each cut to the width and cleared behind its text, in one write; the last one
- * says how many do not. */
-static void draw(const char *text, int columns, int lines)
-{
-    char *frame = NULL;
-    size_t size = 0;
-    int more = count_lines(text) - lines;
-    FILE *out = open_memstream(&frame, &size);
-
-    if (out == NULL)
-        return;
-    (void)fprintf(out, "\033[H");
-    for (int i = 0; *text != '\0' && i < lines - (more > 0); i++) {
-        size_t len = strcspn(text, "\n");
-        char line[4096];
-        char fitted[sizeof line];
-
-        (void)snprintf(line, sizeof line, "%.*s", (int)len, text);
-        (void)fprintf(out, "%s%s\033[K", i > 0 ? "\n" : "",
-                      terminal_fit(fitted, sizeof fitted, line, columns));
-        text += len + (text[len] == '\n');
-    }
-    if (more > 0)
-        (void)fprintf(out, "\n%d more lines: status without --watch\033[K", more + 1);
-    (void)fprintf(out, "\033[J");
-    if (fclose(out) == 0)
-        (void)fwrite(frame, 1, size, stdout);
-    free(frame);
-    cli_flush();
-}
-
-/* What is to be drawn, to be free()d: the last look, below why there is no newer one. */
-static char *render(const struct look *look, const struct error *problem)
-{
-    const struct status_view view = {.columns = terminal_columns(),
-                                     .lanes = look->arguments->lanes};
-    char escaped[1024];
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-
-    if (out == NULL)
-        return NULL;
-    if (problem != NULL)
-        (void)fprintf(out, "%s\ntrying again; the last look:\n",
-                      terminal_text(escaped, sizeof escaped, text_of(problem->text), false));
-    status_print(&look->last, &view, out);
-    return fclose(out) == 0 ? text : NULL;
-}
-
-static void watch_terminal(struct look *look)
-{
-    struct error error;
-    char *text = render(look, NULL);
-
-    (void)printf("\033[?1049h\033[?25l");
-    while (text != NULL && !ferror(stdout)) {
-        int taken;
-
-        stays = text;
-        draw(text, terminal_columns(), terminal_lines());
-        taken = take_next(look, &error);
-        free(text);
-        text = render(look, taken < 0 ? &error : NULL);
-    }
-    free(text);
-    (void)fputs(leave_screen, stdout);
-}
-
-static void watch_pipe(struct look *look)
-{
-    struct error error;
-
-    print(look);
-    while (!ferror(stdout)) {
-        if (take_next(look, &error) == 0)
-            print(look);
-        else
-            (void)cli_fail(&error);
-    }
 }
 
 static void watch(struct look *look)
 {
-    hold_signals();
-    if (terminal_columns() > 0 && !look->arguments->json)
-        watch_terminal(look);
-    else
-        watch_pipe(look);
+    static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
+    struct error error;
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        (void)signal(endings[i], end);
+    print(look);
+    while (!ferror(stdout)) {
+        (void)poll(NULL, 0, WATCH_MS);
+        if (take(look, &error) < 0) {
+            (void)cli_fail(&error);
+            continue;
+        }
+        if (!look->arguments->json)
+            (void)putchar('\n');
+        print(look);
+    }
 }
 
 enum exit_status cli_status(const struct arguments *arguments, struct config *config)

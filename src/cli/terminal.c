@@ -109,28 +109,16 @@ char *terminal_fit(char *out, size_t size, const char *text, int columns)
     return out;
 }
 
-static int terminal_size(const char *variable, bool lines)
+int terminal_columns(void)
 {
     struct winsize window = {0};
-    const char *given = getenv(variable);
+    const char *given = getenv("COLUMNS");
 
     if (isatty(STDOUT_FILENO) != 1)
         return 0;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 && window.ws_row > 0)
-        return lines ? window.ws_row : window.ws_col;
-    if (given != NULL && strtol(given, NULL, 10) > 0)
-        return (int)strtol(given, NULL, 10);
-    return lines ? 24 : 80;
-}
-
-int terminal_columns(void)
-{
-    return terminal_size("COLUMNS", false);
-}
-
-int terminal_lines(void)
-{
-    return terminal_size("LINES", true);
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
+        return window.ws_col;
+    return given != NULL && strtol(given, NULL, 10) > 0 ? (int)strtol(given, NULL, 10) : 80;
 }
 
 const char *terminal_colour(int fd, enum terminal_colour colour)

@@ -29,9 +29,8 @@ void terminal_put_wrapped(FILE *out, int columns, const char *indent, int lines,
 enum terminal_colour { COLOUR_NONE, COLOUR_GOOD, COLOUR_DOUBTFUL, COLOUR_BAD };
 const char *terminal_colour(int fd, enum terminal_colour colour);
 
-/* How wide stdout's terminal is, by itself or by $COLUMNS, and how high; 0: no terminal. */
+/* How wide stdout's terminal is, by itself or by $COLUMNS; 0: no terminal. */
 int terminal_columns(void);
-int terminal_lines(void);
 
 /* Prints JSON as a line on stdout. Control characters (text_is_control) that JSON allows in a
  * string are escaped; outside of strings they do not occur. */
