@@ -365,7 +365,8 @@ static void route_topics(int a, int b, int c)
     rig.sink_of[4] = X;
 }
 
-TEST(a_row_freed_by_a_drop_does_not_leave_before_one_of_a_sink_that_was_away)
+/* Of each key: the first row waits for a sink that is away, the last behind the dead one. */
+static void make_second_of_three_dead(void)
 {
     route_topics(BUS, X, X);
     rig.moods[1] = REJECTED;
@@ -375,6 +376,11 @@ TEST(a_row_freed_by_a_drop_does_not_leave_before_one_of_a_sink_that_was_away)
     insert_for_each_key("b");
     insert_for_each_key("c");
     run_until(KEYS, PARKED("state = 'behind'"));
+}
+
+TEST(a_row_freed_by_a_drop_does_not_leave_before_one_of_a_sink_that_was_away)
+{
+    make_second_of_three_dead();
     route_topics(BUS, X, BUS);
     start_anew();
     assert_int_equal(dead(PARKED_DROP, "b", NULL), KEYS);
@@ -418,14 +424,7 @@ TEST(a_row_whose_topic_is_corrected_waits_for_the_earlier_one_of_a_sink_that_was
 /* Nothing but the dead row stays, and that is sent once it is retried. */
 TEST(an_earlier_row_of_a_sink_that_was_away_does_not_wait_for_a_dead_one)
 {
-    route_topics(BUS, X, X);
-    rig.moods[1] = REJECTED;
-    set_away(BUS, true);
-    open_lanes();
-    insert_for_each_key("a");
-    insert_for_each_key("b");
-    insert_for_each_key("c");
-    run_until(KEYS, PARKED("state = 'behind'"));
+    make_second_of_three_dead();
     set_away(BUS, false);
     run_until(0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
     assert_int_equal(sql_number(rig.fixture->conn, PARKED("topic = 'a'")), 0);
@@ -437,14 +436,7 @@ TEST(an_earlier_row_of_a_sink_that_was_away_does_not_wait_for_a_dead_one)
 
 TEST(dead_rows_that_are_retried_while_a_sink_is_away_stay_behind_the_rows_of_that_sink)
 {
-    route_topics(BUS, X, X);
-    rig.moods[1] = REJECTED;
-    set_away(BUS, true);
-    open_lanes();
-    insert_for_each_key("a");
-    insert_for_each_key("b");
-    insert_for_each_key("c");
-    run_until(KEYS, PARKED("state = 'behind'"));
+    make_second_of_three_dead();
     rig.moods[1] = ACCEPTED;
     route_topics(BUS, BUS, X);
     start_anew();
