@@ -3,7 +3,8 @@
 --
 -- Leaves its findings in audit.finding, one row a check; a check fails where found > allowed, and
 -- where allowed is NULL it is only shown. :dropped_ms is when the operator dropped the dead rows,
--- by the wall clock. It trusts neither the relays' counters nor their logs.
+-- by the wall clock. It trusts neither the relays' counters nor their logs. Of a destination that was lost and made
+-- anew (amnesia.py) the positions go on :epoch higher.
 -- audit.repeat holds every message that came again, for those who know when what was broken, and
 -- audit.late those that came behind a later one of their key.
 
@@ -43,6 +44,29 @@ CREATE TABLE audit.expected AS
            CASE WHEN starts_with(topic, 'nats.') THEN event_id::text ELSE '' END AS message_id
     FROM ledger;
 CREATE UNIQUE INDEX ON audit.expected (id);
+
+-- Which losses relays named, and of which amnesia: the destination, or all of its sink, is said to have lost messages
+-- after it was taken away. A relay that looks in vain says so within a minute, and one that was paused then, later.
+CREATE TABLE audit.named AS
+    SELECT n.*, number
+    FROM named n LEFT JOIN amnesia a ON about->>'sink' = sink AND about->>'destination' IN ('', place)
+        AND n.at BETWEEN a.at AND a.at + interval '100 s';
+
+-- What a broker forgot that nobody had read, if that loss was named: it is taken to be the last that came before.
+CREATE TABLE audit.forgotten AS
+    SELECT DISTINCT ON (l.event_id) l.event_id::text AS id, number, a.at, place_of(l.id, l.payload) AS place
+    FROM forgettable JOIN amnesia a USING (number) JOIN ledger l USING (event_id)
+    WHERE NOT EXISTS (SELECT FROM audit.delivered d WHERE d.id = l.event_id::text)
+        AND EXISTS (SELECT FROM audit.named n
+                    WHERE n.number = a.number AND coalesce((about->>'since')::timestamptz <= l.created_at, true))
+    ORDER BY l.event_id, number;
+INSERT INTO audit.delivered
+    SELECT 0, topic, coalesce(partition, 0), :epoch * (number - 0.5) + row_number() OVER (ORDER BY place), e.key, id, type,
+           to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), message_id, others, payload,
+           extract(epoch FROM at) * 1000
+    FROM audit.forgotten JOIN audit.expected e USING (id)
+    LEFT JOIN (SELECT destination, key, max(partition) AS partition FROM audit.delivered GROUP BY 1, 2) d
+        ON d.destination = topic AND d.key = e.key;
 
 CREATE TABLE audit.numbered AS
     SELECT *, row_number() OVER (PARTITION BY id ORDER BY stored_ms, position) AS occurrence
@@ -98,6 +122,15 @@ CALL audit.find('lost', 0, 'committed, neither delivered nor dead',
     'SELECT count(*) FROM audit.expected e WHERE NOT poison
      AND NOT EXISTS (SELECT FROM audit.event d WHERE d.id = e.id)
      AND NOT EXISTS (SELECT FROM audit.dead d WHERE d.id = e.id)');
+CALL audit.find('forgotten', NULL, 'of the others: by a broker, as a relay has named',
+    'SELECT count(*) FROM audit.forgotten');
+CALL audit.find('amnesia unnamed', 0, 'times that a broker forgot more than a batch of events, and no relay said so',
+    'SELECT count(*) FROM amnesia a
+     WHERE sink IS NOT NULL AND NOT EXISTS (SELECT FROM audit.named n WHERE n.number = a.number)
+         AND (SELECT count(*) FROM audit.delivered d WHERE destination = topic
+              AND position >= ' || :epoch || ' * (number - 1) AND position < ' || :epoch || ' * number) > 200');
+CALL audit.find('amnesia invented', 0, 'losses that relays named where no broker had forgotten anything',
+    'SELECT count(*) FROM audit.named WHERE number IS NULL');
 CALL audit.find('phantom', 0, 'delivered, never committed',
     'SELECT count(*) FROM audit.numbered d WHERE occurrence = 1
      AND NOT EXISTS (SELECT FROM audit.expected e WHERE e.id = d.id)');
@@ -121,7 +154,9 @@ CALL audit.find('split keys', 0, 'keys on several partitions',
 
 CALL audit.find('replays lost', 0, 'rows that replay had copied, not delivered again',
     'SELECT coalesce(sum(greatest(asked.done - coalesce(came, 0), 0)), 0) FROM (
-         SELECT event_id::text AS id, count(*) FILTER (WHERE done) AS done FROM asked GROUP BY 1) asked
+         SELECT event_id::text AS id, count(*) FILTER (WHERE done AND NOT EXISTS (
+             SELECT FROM amnesia a JOIN ledger l USING (topic) WHERE l.event_id = q.event_id AND a.at > q.at)) AS done
+         FROM asked q GROUP BY 1) asked
      LEFT JOIN (SELECT id, count(*) AS came FROM audit.replayed WHERE occurrence = 1 GROUP BY 1) r
      USING (id)');
 CALL audit.find('replays unasked', 0, 'messages marked as replayed that nobody asked for',

@@ -151,7 +151,15 @@ $$;
 CREATE TABLE told (id bigint);
 
 -- What the operator asked to be sent again; done: the command said so.
-CREATE TABLE asked (event_id uuid, attempt bigint, done boolean);
+CREATE TABLE asked (event_id uuid, attempt bigint, done boolean, at timestamptz DEFAULT clock_timestamp());
+
+-- Each time that a broker was made to forget (sink NULL: a purge), what may have lain there, and the losses that relays
+-- named: amnesia.py.
+CREATE TABLE amnesia (
+    number int PRIMARY KEY, topic text, sink text, place text, at timestamptz DEFAULT clock_timestamp()
+);
+CREATE TABLE forgettable (number int, event_id uuid);
+CREATE TABLE named (about jsonb, at timestamptz DEFAULT clock_timestamp());
 
 CREATE FUNCTION post_held(held_key text, count int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE next bigint;

@@ -84,8 +84,8 @@ class Record:
 
 
 class Injector:
-    def __init__(self, lab, fleet, load, sampler, options, disk):
-        self.lab, self.fleet, self.load, self.sampler = lab, fleet, load, sampler
+    def __init__(self, lab, fleet, load, sampler, destinations, options, disk):
+        self.lab, self.fleet, self.load, self.sampler, self.destinations = lab, fleet, load, sampler, destinations
         self.options, self.disk = options, disk
         self.began = time.monotonic()
         self.records = []
@@ -545,6 +545,14 @@ class Injector:
     def pause_broker(self, fault):
         self._without_broker(fault, "pause", "resume")
 
+    def forget(self, fault):
+        there, broker = self.destinations, schedule.KINDS[fault.kind].broker
+        if fault.kind == "NATS stream purged":
+            return there.purge(broker, self.over)
+        take = {"Kafka topic deleted": there.delete_topic, "Kafka wiped": there.wipe_kafka,
+                "NATS stream deleted": there.delete_stream, "NATS wiped": there.wipe_nats}
+        return there.forget(broker, fault, take[fault.kind], self.over)
+
 
 METHODS = {
     "relay killed": Injector.kill_relay,
@@ -586,4 +594,5 @@ METHODS = {
     **{name: {"killed": Injector.kill_broker, "paused": Injector.pause_broker}.get(
         name.split(" ", 1)[1], Injector.wire_broker)
        for name, kind in schedule.KINDS.items() if kind.group == "broker"},
+    **{name: Injector.forget for name in (*schedule.AMNESIA, "NATS stream purged")},
 }

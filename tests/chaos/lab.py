@@ -281,10 +281,10 @@ class Lab:
 
     # ---- the servers and the relays ----
 
-    def service(self, action, name):
-        """stop start kill pause resume, of postgres nats kafka."""
+    def service(self, action, name, env=None):
+        """stop start kill pause resume wipe, of postgres nats kafka."""
         done = subprocess.run([str(SERVICES), action, name], capture_output=True, text=True,
-                              timeout=180, check=False)
+                              timeout=180, env=env, check=False)
         if done.returncode != 0:
             raise Failure(f"services {action} {name}: {done.stderr.strip()}")
 

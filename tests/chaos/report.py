@@ -11,6 +11,7 @@ from lab import Failure
 
 LOOK_ROWS = 100  # may come and be claimed between two looks at the backlog
 RELAY_MIB = 64
+EPOCH = 10 ** 12  # more than the positions of any destination
 HERE = pathlib.Path(__file__).resolve().parent
 
 Finding = collections.namedtuple("Finding", "name found allowed meaning")
@@ -20,17 +21,24 @@ def failed(finding):
     return finding.allowed is not None and finding.found > finding.allowed
 
 
-def audit(lab, paths, unsent, judge_order, dropped_ms=None):
-    """Has audit.sql judge what the reader wrote to the files at paths. dropped_ms: when the
-    operator dropped the dead rows (wall ms); None: never."""
-    with subprocess.Popen(["cat", *map(str, paths)], stdout=subprocess.PIPE) as messages:
-        done = subprocess.run(
-            ["psql", "-Xq", lab.pg_url, "-v", f"unsent={unsent}", "-v",
-             f"order_allowed={0 if judge_order else 'NULL'}", "-v",
-             f"dropped_ms={int(dropped_ms or 1 << 62)}", "-f", str(HERE / "audit.sql")],
-            stdin=messages.stdout, capture_output=True, text=True, timeout=300, check=False)
+def lines_of(kept, paths):
+    """All lines, with positions that go on where a destination was made anew."""
+    for number, path in [*enumerate(kept), *((len(kept), path) for path in paths)]:
+        with open(path, "rb") as file:
+            for line in file:
+                *before, position, others = line.split(b"\t", 4)
+                yield b"\t".join((*before, b"%d" % (int(position) + number * EPOCH), others))
+
+
+def audit(lab, paths, unsent, judge_order, dropped_ms=None, kept=()):
+    """Has audit.sql judge what the reader wrote to the files at paths, and to those that were kept before brokers forgot.
+    dropped_ms: when the operator dropped the dead rows (wall ms); None: never."""
+    done = subprocess.run(
+        ["psql", "-Xq", lab.pg_url, "-v", f"unsent={unsent}", "-v", f"order_allowed={0 if judge_order else 'NULL'}",
+         "-v", f"dropped_ms={int(dropped_ms or 1 << 62)}", "-v", f"epoch={EPOCH}", "-f", str(HERE / "audit.sql")],
+        input=b"".join(lines_of(kept, paths)), capture_output=True, timeout=300, check=False)
     if done.returncode != 0:
-        raise Failure(f"audit.sql: {done.stderr.strip()}")
+        raise Failure(f"audit.sql: {done.stderr.decode(errors='replace').strip()}")
     found = lab.sql("SELECT name, found, coalesce(allowed::text, '-'), meaning FROM audit.finding"
                     " ORDER BY number")
     findings = []
@@ -174,6 +182,21 @@ def judge_repeats(records, repeats):
                 "more than the faults around them may cause"),
         Finding("repeats unexplained", len(orphans), 0, "delivered again while nothing was broken"),
     ]
+
+
+def judge_nats_repeats(records, found, duplicates_ms):
+    """JetStream stores no repeat within its window, unless it has forgotten the event."""
+    forgot = any(record.fault.kind in schedule.AMNESIA and record.kind.broker == "nats" for record in records)
+    return Finding("repeats in NATS", found, None if forgot or duplicates_ms != schedule.DEDUP_MS else 0,
+                   f"of them, with a duplicate window of {duplicates_ms} ms")
+
+
+def judge_warnings(lab):
+    """A line of a relay's log for each loss that was named."""
+    times = int(lab.sql("SELECT count(DISTINCT number) FROM audit.named"))
+    lines = sum(path.read_text(errors="replace").count("acknowledged messages are lost")
+                for path in lab.folder.glob("relay-*.log"))
+    return at_least("warned of amnesia", lines, times, "lines of relays' logs that a broker has lost messages")
 
 
 def at_least(name, found, least, meaning):

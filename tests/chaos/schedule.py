@@ -26,6 +26,11 @@ def once(_):
     return 1
 
 
+def thrice(_):
+    """In flight; then refused, because an acknowledgement told that the destination is another one, in two batches."""
+    return 3
+
+
 def each_backoff(seconds):
     """Published, cannot be settled, and is published again after about 50, 100, 200 ms ..."""
     tries, pause = 1, 0.05
@@ -111,6 +116,12 @@ for name, title, hits, cost in (("nats", "NATS", "one", 2), ("kafka", "Kafka", "
         f"{title} slow": Kind("broker", 1, 3, 0, hits, once, *SILENT, name),
         f"{title} throttled": Kind("broker", 1, 3, 0, hits, each_timeout, *SILENT, name),
     }
+# What was acknowledged is gone (amnesia.py); whoever has it in hand then sends it to the new destination.
+AMNESIA = {"Kafka topic deleted": Kind("broker", 0, 2, 4, "all", thrice, *SILENT, "kafka"),
+           "Kafka wiped": Kind("broker", 0, 1, 15, "all", thrice, *SILENT, "kafka"),
+           "NATS stream deleted": Kind("broker", 0, 2, 4, "all", thrice, *SILENT, "nats"),
+           "NATS wiped": Kind("broker", 0, 1, 5, "all", thrice, *SILENT, "nats")}
+KINDS |= AMNESIA | {"NATS stream purged": Kind("broker", 0, 0, 2, "all", never, *GONE, "nats")}
 
 # The tier for each push: the kill points and the connection faults.
 SHORT = [f"relay crashes at {point}" for point in POINTS] + [
@@ -120,7 +131,10 @@ SHORT = [f"relay crashes at {point}" for point in POINTS] + [
     "COMMIT request lost", "PostgreSQL restarted", "NATS killed", "NATS connection reset",
     "NATS black hole, replies", "Kafka connection reset", "Kafka black hole, replies"]
 PROFILES = {"full": [name for name in KINDS if name not in CHURN], "short": SHORT,
-            "calm": ["poison rows"]}  # for --churn and nothing else
+            "calm": ["poison rows"],  # for --churn and nothing else
+            "amnesia": ["poison rows", *AMNESIA, "NATS stream purged", "relay killed", "relay paused", "relay paused past its session",
+                        "sessions terminated, of all relays", "PostgreSQL restarted", "COMMIT reply lost",
+                        "routes changed", "rows replayed", "sink paused", "Kafka killed", "NATS killed"]}
 ALONE = ("relay killed", "sessions terminated, of one relay")  # and a connection of a broker
 ALONE_S = 8  # between two of them, and before the first
 PAUSE_S = 4  # in a calm, when what was broken before it is over

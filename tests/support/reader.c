@@ -41,7 +41,8 @@ static const struct verb verbs[] = {
     {"nats-end", verb_nats_end, 2, "URL STREAM", "how many messages the stream holds"},
     {"topics", verb_topics, 3, "BROKERS create NAME PARTITIONS... | delete NAME... | show NAME",
      "create: ends when every partition has a leader; show: partition, leader, in-sync replicas"},
-    {"stream", verb_stream, 3, "URL create NAME SUBJECT... | delete NAME", "with file storage"},
+    {"stream", verb_stream, 3, "URL create NAME SUBJECT... | delete NAME | purge NAME SEQUENCE",
+     "with file storage; purge: what lies before that"},
 };
 
 enum { VERBS = sizeof verbs / sizeof verbs[0] };

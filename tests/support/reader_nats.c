@@ -276,6 +276,16 @@ static natsStatus create_stream(natsConnection *connection, const struct options
     return status;
 }
 
+/* All before a sequence number. */
+static natsStatus purge_stream(jsCtx *js, const char *name, long sequence)
+{
+    jsOptions purge;
+
+    (void)jsOptions_Init(&purge);
+    purge.Stream.Purge.Sequence = (uint64_t)sequence;
+    return js_PurgeStream(js, name, &purge, NULL);
+}
+
 int verb_stream(const struct options *options)
 {
     const char *act = options->operands[1];
@@ -286,8 +296,11 @@ int verb_stream(const struct options *options)
         status = create_stream(session.connection, options);
     else if (strcmp(act, "delete") == 0)
         status = js_DeleteStream(session.js, options->operands[2], NULL, NULL);
+    else if (strcmp(act, "purge") == 0 && options->operand_count > 3)
+        status = purge_stream(session.js, options->operands[2],
+                              parse_number(options->operands[3], "sequence"));
     else
-        die("stream: create NAME SUBJECT... or delete NAME");
+        die("stream: create NAME SUBJECT..., delete NAME or purge NAME SEQUENCE");
     if (status != NATS_OK)
         die("stream %s: %s", options->operands[2], nats_GetLastError(NULL));
     shut_down(&session);
