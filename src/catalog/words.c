@@ -170,16 +170,16 @@ static bool is_listed(const char *list, const char *quoted, size_t quoted_len)
     return false;
 }
 
-/* The row as a JSON object of texts, but for these columns. format() and to_json() of a text use no
- * casts, which the owner of a type may have made. */
-static int put_texts(FILE *out, const struct table *table, const char *but)
+/* The row as a JSON object of texts, but for these columns, after `first`. format() and to_json()
+ * of a text use no casts, which the owner of a type may have made. */
+static int put_texts(FILE *out, const struct table *table, const char *first, const char *but)
 {
-    const char *comma = "";
+    const char *comma = first[0] != '\0' ? "," : "";
     const char *at;
     size_t len;
     int i = 0;
 
-    (void)fputs("(SELECT row_to_json(relay_texts)::text FROM (SELECT", out);
+    (void)fprintf(out, "(SELECT row_to_json(relay_texts)::text FROM (SELECT%s", first);
     for (at = next_quoted(table->all_columns, &len); len > 0; at = next_quoted(at + len, &len)) {
         bool is_json = (table->json_columns[i / 8] >> i % 8 & 1) != 0;
 
@@ -198,10 +198,19 @@ static int put_texts(FILE *out, const struct table *table, const char *but)
     return put_string(out, ") relay_texts)");
 }
 
-/* The whole row, which json_populate_record() makes of it again. */
+/* The whole row, which json_populate_record() makes of it again, and the types of its columns, by
+ * which kept_problem.sql sees that they have changed. */
 static int put_raw(FILE *out, const struct sql_call *call)
 {
-    return put_texts(out, table_of(call->about), "");
+    const struct table *table = table_of(call->about);
+    char types[256];
+
+    (void)snprintf(types, sizeof types,
+                   " (SELECT json_object_agg(attname, format_type(atttypid, NULL)) FROM"
+                   " pg_catalog.pg_attribute WHERE attrelid = %u AND attnum > 0 AND NOT"
+                   " attisdropped) AS \"column types\"",
+                   table->oid);
+    return put_texts(out, table, types, "");
 }
 
 /*
@@ -236,7 +245,7 @@ static int put_identity(FILE *out, const struct sql_call *call)
     (void)snprintf(but, sizeof but, "%s%s", table->listed_columns,
                    table->mark == NULL ? table->columns[COLUMN_SENT_AT].quoted : "");
     (void)fputs("md5(", out);
-    (void)put_texts(out, table, but);
+    (void)put_texts(out, table, "", but);
     return put_string(out, "))");
 }
 

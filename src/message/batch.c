@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define CHUNK_BYTES (64 * 1024)
-#define REASON_BYTES_MAX 512
+#define REASON_BYTES_MAX 1024
 
 struct batch_chunk {
     struct batch_chunk *next;

@@ -21,6 +21,11 @@ static const struct {
     const char *part;
     const char *remedy;
 } remedies[] = {
+    /* ---- rows that are kept as a whole (outbox/sql/kept_problem.sql) ---- */
+    {"the table has changed since this row was kept",
+     "run this UPDATE, with what the column is to have in place of VALUE" RETRY},
+    {"is kept as a whole, and no value",
+     "write one value as an expression, as topic = \"(topic)\", and start the relay anew" RETRY},
     /* ---- NATS: the relay's own words (nats/publish.c, nats/policy.c, nats/verdicts.c) ---- */
     {"\" is a mirror", "publish to the stream that it copies: its name as stream in the [sink], or"
                        " recreate this one with subjects and without --mirror"},

@@ -134,6 +134,9 @@ void fill_convert(struct batch *batch, struct message *message, int row, bool pa
         batch_refuse(batch, message, VERDICT_REJECTED,
                      "key, type and headers take %" PRId64 " bytes; at most 131072 are allowed",
                      size->rest_len);
+    if (batch->parked && !PQgetisnull(result, row, CLAIM_PROBLEM))
+        batch_refuse(batch, message, VERDICT_REJECTED, "%s",
+                     PQgetvalue(result, row, CLAIM_PROBLEM));
 }
 
 struct row_size fill_measure(const struct batch *batch, struct message *message, int row,

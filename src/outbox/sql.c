@@ -219,7 +219,7 @@ static const char *choose_waited_columns(const void *about)
 {
     static const char *const texts[] = {
         [CLAIM_OUTBOX] = "",
-        [CLAIM_PARKED] = ",\nattempts, waited_ms, replayed_at",
+        [CLAIM_PARKED] = ",\nattempts, waited_ms, replayed_at, kept_problem",
         [CLAIM_REFUSED] = ",\nattempts, waited_ms, replayed_at, relay_noted, relay_is_sent",
     };
 
@@ -237,9 +237,44 @@ static bool is_computed(const void *about)
 
 static const char *choose_locked_values(const void *about)
 {
-    if (!table_of(about)->is_computed)
-        return "locked";
-    return is_computed(about) ? statement_computed_values : statement_computed_parked;
+    if (((const struct lane_words *)about)->statement->kind == CLAIM_PARKED)
+        return table_of(about)->is_computed ? statement_computed_parked
+                                            : "(SELECT *, {kept_problem} AS kept_problem FROM"
+                                              " locked OFFSET 0) judged";
+    return is_computed(about) ? statement_computed_values : "locked";
+}
+
+/* Without an expression nothing has tried whose functions the types of a whole row would call. */
+static const char *choose_kept_problem(const void *about)
+{
+    return table_of(about)->is_computed
+               ? statement_kept_problem
+               : "CASE WHEN raw IS NOT NULL THEN 'this row is kept as a whole, and no value of"
+                 " [outbox.columns] is computed now' END";
+}
+
+/* {mapping}: all names and expressions that a message is made of, as one text. */
+static int put_mapping(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+
+    (void)fputs("concat_ws(' '", out);
+    for (int i = 0; i < COLUMN_COUNT + table->header_count; i++) {
+        const struct table_column *column =
+            i < COLUMN_COUNT ? &table->columns[i] : &table->headers[i - COLUMN_COUNT];
+
+        if (i == COLUMN_SENT_AT || column->type[0] == '\0')
+            continue;
+        (void)fputs(", ", out);
+        sql_put_literal(out, column_sql(column));
+    }
+    return fputs(")", out) < 0 ? -1 : 0;
+}
+
+static int put_parked_text(FILE *out, const struct sql_call *call)
+{
+    sql_put_literal(out, table_of(call->about)->parked_quoted);
+    return 0;
 }
 
 /* {anew:NAME}: the value of a parked row, computed anew if the row is kept as a whole. */
@@ -249,8 +284,8 @@ static int put_anew(FILE *out, const struct sql_call *call)
 
     if (!table_has(table_of(call->about), column_of(name)))
         return fprintf(out, "relay_locked.%s", name) < 0 ? -1 : 0;
-    return fprintf(out, "CASE WHEN raw IS NULL THEN relay_locked.%s ELSE computed.%s END", name,
-                   name) < 0
+    return fprintf(out, "CASE WHEN is_anew THEN computed.%s ELSE relay_locked.%s END", name, name) <
+                   0
                ? -1
                : 0;
 }
@@ -459,6 +494,9 @@ static const struct sql_word words[] = {
     {"given", .text = statement_given},
     {"raw_values", .text = statement_raw_values},
     {"kept_as_sent", .text = statement_kept_as_sent},
+    {"kept_problem", .choose = choose_kept_problem},
+    {"mapping", .put = put_mapping},
+    {"parked_text", .put = put_parked_text},
     {"drop_copies", .text = statement_drop_copies},
     {"is_first_taken", .choose = choose_is_first_taken},
     {"copied_rows", .text = statement_copied_rows},

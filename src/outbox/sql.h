@@ -39,8 +39,9 @@ enum claim_column {
     CLAIM_ATTEMPTS,     /* int4, binary; this column and the next two for parked and refused rows */
     CLAIM_WAITED,       /* int8, binary: ms since the row was parked or refused */
     CLAIM_REPLAYED,     /* timestamptz, binary: when `replay` made this copy; NULL: not a copy */
-    CLAIM_NOTE,   /* int8, binary: seq of the note; this column and the next for refused rows */
-    CLAIM_IS_SENT /* bool, binary: a broker has acknowledged the row already */
+    CLAIM_NOTE,    /* int8, binary: seq of the note; this column and the next for refused rows */
+    CLAIM_IS_SENT, /* bool, binary: a broker has acknowledged the row already */
+    CLAIM_PROBLEM = CLAIM_NOTE /* of parked rows: why a row that is kept as a whole is not sent */
 };
 
 /* The columns of "claimed". */

@@ -1,8 +1,7 @@
-/* A row that was kept as a whole is replayed as it was sent, and a second copy of a row waits
- * behind the first. */
+/* A row that was kept as a whole is sent with what it had, and replayed as it was sent; a second
+ * copy of a row waits behind the first. */
 #include "integration/program.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,4 +117,134 @@ TEST(a_second_copy_of_a_row_waits_behind_the_first)
         drain(fixture, 0);
         assert_string_equal(sql_text(fixture->conn, LEFT), "1 10 1, 2 2 4, 3 3 1");
     }
+}
+
+/* ---- a table that has changed since a row was kept as a whole */
+
+#define DIVIDED "payload = \"payload\"\ntype = \"((10/div)::text)\"\n"
+
+/* Row 2 waits as a whole, row 4 behind it; the table changes, and the configuration with it. */
+static void change_table(struct fixture *fixture, const char *order, const char *columns,
+                         const char *ddl, const char *now_columns)
+{
+    char outbox[64];
+
+    (void)snprintf(outbox, sizeof outbox, "order = \"%s\"\n", order);
+    open_table(fixture, outbox, columns, STDOUT_SINK "\n");
+    sql(fixture->conn, "INSERT INTO outbox (key, payload, div, spare) SELECT 'k' || n %% 2,"
+                       " to_jsonb(n), CASE n WHEN 2 THEN 0 ELSE n END, 'old' FROM"
+                       " generate_series(1, 4) n");
+    drain(fixture, 1);
+    sql(fixture->conn, "%s", ddl);
+    sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{div}', '\"5\"')"
+                       " WHERE raw IS NOT NULL");
+    write_relay_toml(fixture,
+                     "[outbox]\nadopt = true\n%s[outbox.columns]\nheaders = \"\"\n%s"
+                     "[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n",
+                     outbox, now_columns);
+    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+}
+
+/* Types its UPDATE, with VALUE replaced, and retries. */
+static void obey(struct fixture *fixture, const char *problem, const char *value)
+{
+    expect(fixture, run(fixture, "dead", "show", "2", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, problem);
+    assert_says(fixture->process.out, "run this UPDATE, with what the column is to have");
+    sql(fixture->conn, "%s",
+        sql_text(fixture->conn,
+                 "SELECT replace(substring(error FROM 'UPDATE .*'), 'VALUE', '%s')"
+                 " FROM outbox_parked WHERE state = 'dead'",
+                 value));
+    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+}
+
+static void assert_2_left_before_4(struct fixture *fixture, const char *row_2, bool in_order)
+{
+    assert_string_equal(sql_text(fixture->conn, "SELECT concat(line->>'payload', ' ', line->>"
+                                                "'type') FROM printed WHERE line->>'id' = (SELECT"
+                                                " event_id::text FROM outbox_parked WHERE id = 2)"),
+                        row_2);
+    if (in_order)
+        assert_int_equal(sql_number(fixture->conn,
+                                    "SELECT (SELECT count(*) FROM printed WHERE line->>'key' ="
+                                    " 'k0') + (SELECT count(*) FROM printed p JOIN outbox_parked o"
+                                    " ON line->>'id' = event_id::text WHERE id = 4 AND place ="
+                                    " (SELECT max(place) FROM printed))"),
+                         3);
+}
+
+TEST(a_row_that_was_kept_as_a_whole_is_sent_with_what_it_had_or_not_at_all)
+{
+    static const struct {
+        const char *columns;
+        const char *ddl;
+        const char *now_columns;
+        const char *problem; /* NULL: it is sent */
+        const char *value;
+        const char *sent;
+    } cases[] = {
+        {DIVIDED, "ALTER TABLE outbox RENAME payload TO body",
+         "payload = \"body\"\ntype = \"((10/div)::text)\"\n", "it has no column body", "", "2 2"},
+        {DIVIDED, "ALTER TABLE outbox RENAME payload TO \"bo\"\"dy\"",
+         "payload = '(\"bo\"\"dy\")'\ntype = \"((10/div)::text)\"\n",
+         "it has no column \"bo\"\"dy\"", "", "2 2"},
+        {DIVIDED, "ALTER TABLE outbox ADD body jsonb; UPDATE outbox SET body = payload",
+         "payload = \"body\"\ntype = \"((10/div)::text)\"\n", "it has no column body",
+         "raw::json->''payload''", "2 2"},
+        {DIVIDED, "ALTER TABLE outbox ADD kind text DEFAULT 'new'",
+         "payload = \"payload\"\ntype = \"(coalesce(kind, '?'))\"\n", "it has no column kind",
+         "NULL", "2 ?"},
+        {DIVIDED,
+         "ALTER TABLE outbox ADD kind text NOT NULL DEFAULT 'new', DROP spare, ALTER div TYPE"
+         " bigint",
+         DIVIDED, NULL, NULL, "2 2"},
+        {DIVIDED, "ALTER TABLE outbox DROP payload",
+         "payload = \"(to_jsonb(spare))\"\ntype = \"((10/div)::text)\"\n", NULL, NULL, "old 2"},
+        {DIVIDED, "ALTER TABLE outbox ALTER div DROP DEFAULT, ALTER div TYPE text",
+         "payload = \"payload\"\ntype = \"(div || '!')\"\n",
+         "its column div had type integer, and has type text now", "''7''", "2 7!"},
+        {"payload = \"(to_jsonb(outbox)->'spare')\"\ntype = \"((10/div)::text)\"\n",
+         "ALTER TABLE outbox DROP spare",
+         "payload = \"(to_jsonb(outbox)->'div')\"\ntype = \"((10/div)::text)\"\n",
+         "the table has no column spare any more", "", "5 2"},
+        {"payload = \"(to_jsonb(outbox)->'spare')\"\ntype = \"((10/div)::text)\"\n",
+         "ALTER TABLE outbox ADD more text",
+         "payload = \"(to_jsonb(outbox)->'div')\"\ntype = \"((10/div)::text)\"\n",
+         "it has no column more", "NULL", "5 2"},
+        {DIVIDED,
+         "ALTER TABLE outbox ALTER payload TYPE bytea USING '1'; ALTER TABLE outbox_parked ALTER"
+         " payload TYPE bytea USING convert_to(payload::text, 'UTF8')",
+         "payload = \"(payload)\"\ntype = \"((10/div)::text)\"\n",
+         "its column payload had type jsonb, and has type bytea now",
+         "convert_to(raw::json->>''payload'', ''UTF8'')", "2 2"},
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        change_table(fixture, orders[i % 2], cases[i].columns, cases[i].ddl, cases[i].now_columns);
+        if (i == 0) {
+            expect(fixture, run(fixture, "explain", "2", "-c", fixture->config), 0);
+            assert_says(fixture->process.out, cases[i].problem);
+        }
+        if (cases[i].problem != NULL) {
+            drain(fixture, 1);
+            obey(fixture, cases[i].problem, cases[i].value);
+        }
+        drain(fixture, 0);
+        assert_2_left_before_4(fixture, cases[i].sent, i % 2 == 0);
+    }
+}
+
+/* Nothing computes its values now, so nothing has looked at what reading it as a whole would call.
+ */
+TEST(a_row_that_was_kept_as_a_whole_is_not_sent_without_expressions)
+{
+    struct fixture *fixture = *state;
+
+    change_table(fixture, "key", DIVIDED, "SELECT", "type = \"spare\"\n");
+    drain(fixture, 1);
+    expect(fixture, run(fixture, "dead", "show", "2", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "no value of [outbox.columns] is computed now");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2);
 }

@@ -1,7 +1,7 @@
 -- Part of claimed_rows for parked rows where values are computed: those of a row that is kept as a whole, because they
--- could not be computed before, are computed anew.
+-- could not be computed before, are computed anew, unless the table has changed since.
 (
-    SELECT relay_row, relay_xmin, relay_slice, relay_locked.id, attempts, parked_at, replayed_at,
+    SELECT relay_row, relay_xmin, relay_slice, relay_locked.id, attempts, parked_at, replayed_at, kept_problem,
            {anew:event_id} AS event_id,
            {anew:topic} AS topic,
            {anew:key} AS key,
@@ -9,9 +9,12 @@
            {anew:payload} AS payload,
            {anew:headers} AS headers,
            {anew:created_at} AS created_at,
-           CASE WHEN raw IS NULL THEN relay_locked.more_headers ELSE computed.more_headers END AS more_headers,
-           CASE WHEN raw IS NULL THEN relay_locked.not_before ELSE computed.not_before END AS not_before
-    FROM locked relay_locked
+           CASE WHEN is_anew THEN computed.more_headers ELSE relay_locked.more_headers END AS more_headers,
+           CASE WHEN is_anew THEN computed.not_before ELSE relay_locked.not_before END AS not_before
+    FROM (
+        SELECT *, raw IS NOT NULL AND kept_problem IS NULL AS is_anew
+        FROM (SELECT *, {kept_problem} AS kept_problem FROM locked OFFSET 0) judged
+    ) relay_locked
     LEFT JOIN LATERAL (
         SELECT {value_of:event_id} AS event_id, {value_of:topic} AS topic, {value_of:key} AS key,
                {value_of:type} AS type,
@@ -20,7 +23,7 @@
         FROM (
             SELECT (json_populate_record(NULL::{outbox}, relay_locked.raw::json)).*
         ) AS {outbox_name}
-        WHERE relay_locked.raw IS NOT NULL
+        WHERE is_anew
     ) computed ON true
     OFFSET 0
 ) computed

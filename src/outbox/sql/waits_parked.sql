@@ -1,4 +1,5 @@
--- Part of claimed_rows for parked rows: their attempts, since when they have waited, and when `replay` made this copy.
+-- Part of claimed_rows for parked rows: their attempts, since when they have waited, when `replay` made this copy, and
+-- why a row that is kept as a whole is not sent.
 , attempts,
 (extract(epoch FROM clock_timestamp() - parked_at) * 1000)::int8 AS waited_ms,
-replayed_at
+replayed_at, kept_problem
