@@ -56,7 +56,7 @@ static void format_query(char *text, size_t size, const char *format, va_list ar
 
 void sql(PGconn *conn, const char *format, ...)
 {
-    char text[16384];
+    char text[32768];
     va_list args;
 
     va_start(args, format);

@@ -7,9 +7,10 @@ CASE WHEN raw IS NOT NULL THEN (
     SELECT format('the table has changed since this row was kept: %s: UPDATE %s SET raw = left(raw, -1) || %s || ''}'''
                   || ' WHERE seq = %s', what, {parked_text}, change, seq)
     FROM (
-        SELECT raw::json AS kept, raw::json->'column types' AS types, lower({mapping}) AS mapping,
-               strpos({mapping}, '\') > 0 OR strpos(lower({mapping}), lower(relname)) > 0 AS reads_rows
-        FROM pg_catalog.pg_class WHERE oid = {oid_of:outbox}
+        SELECT raw::json AS kept, raw::json->'column types' AS types, mapping,
+               strpos(mapping, '\') > 0 OR strpos(mapping, lower(relname)) > 0 AS reads_rows
+        FROM (SELECT lower({mapping}) AS mapping OFFSET 0) configured, pg_catalog.pg_class
+        WHERE oid = {oid_of:outbox}
     ) then_kept,
     LATERAL (
         SELECT name, type, types->>name AS was, kept->name IS NOT NULL AS is_kept,
