@@ -36,7 +36,7 @@ LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 PRESETS    := $(sort $(wildcard config/presets/*.toml))
 STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql))
 SOURCES    := $(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp))
-OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/presets.o $(BUILD)/obj/sample.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o $(BUILD)/obj/statements.o
+OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/presets.o $(BUILD)/obj/sample.o $(BUILD)/obj/guesses.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o $(BUILD)/obj/statements.o
 LIBRARY    := $(BUILD)/librelay.a
 BINARY     := $(BUILD)/outbox-relay
 
@@ -157,8 +157,9 @@ embed = { printf 'extern const char %s[];\nconst char %s[] = {\n' $(1) $(1); od 
 
 $(BUILD)/gen/sample.c: config/relay.toml
 $(BUILD)/gen/schema.c: config/schema.sql
+$(BUILD)/gen/guesses.c: config/guesses.txt
 $(BUILD)/gen/status_page.c: config/status-page.html
-$(addprefix $(BUILD)/gen/,sample.c schema.c status_page.c): $(BUILD)/gen/%.c: Makefile
+$(addprefix $(BUILD)/gen/,sample.c schema.c guesses.c status_page.c): $(BUILD)/gen/%.c: Makefile
 	@mkdir -p $(@D)
 	@$(call embed,embedded_$*,$(filter config/%,$^)) > $@
 

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #define BODY_QUOTES "$feed$" /* around the body of a function */
+#define MARKS_MAX 2          /* beside sent_at */
 
 struct feed {
     const struct outbox_options *options;
@@ -403,8 +404,9 @@ static int find_marks(struct feed *feed, struct session *session, struct error *
     const struct table_column *sent_at = source_column(feed, COLUMN_SENT_AT);
     char oid[16];
     const char *params[1] = {oid};
-    char unsent[QUOTED_BYTES_MAX + 16];
+    char unsent[QUOTED_BYTES_MAX + 32];
     PGresult *result;
+    int found = 0;
 
     if (sent_at != NULL) {
         (void)snprintf(unsent, sizeof unsent, "%s IS NULL", sent_at->quoted);
@@ -414,9 +416,17 @@ static int find_marks(struct feed *feed, struct session *session, struct error *
     result = session_query(session, sql_body(statement_feed_marks), 1, params, error);
     if (result == NULL)
         return -1;
-    for (int row = 0; row < PQntuples(result); row++)
-        add_mark(feed, PQgetvalue(result, row, 0), PQgetvalue(result, row, 1),
-                 PQgetvalue(result, row, 2));
+    for (int row = 0; row < PQntuples(result) && found < MARKS_MAX; row++) {
+        const char *quoted = PQgetvalue(result, row, 1);
+        bool is_flag = PQgetvalue(result, row, 2)[0] == 'B';
+
+        if (!guess_means(is_flag ? "flag" : "status", PQgetvalue(result, row, 0)))
+            continue;
+        (void)snprintf(unsent, sizeof unsent,
+                       is_flag ? "%s IS NOT TRUE" : "%s OPERATOR(pg_catalog.<>) 'SENT'", quoted);
+        add_mark(feed, quoted, is_flag ? "true" : "'SENT'", unsent);
+        found++;
+    }
     PQclear(result);
     if (feed->unsent[0] == '\0')
         append(feed->unsent, sizeof feed->unsent, "", "true");

@@ -25,22 +25,6 @@
 /* The columns of introspect.sql. */
 enum { NAME, QUOTED, SPELT, TYPE, CATEGORY, NOT_NULL, DEFAULT, VALUES, ROW, IS_PRIMARY };
 
-/* Folded names and values: in lower case, without what separates words, between blanks. */
-static const char status_names[] = " status state outboxstatus deliverystatus eventstatus"
-                                   " messagestatus publishstatus ";
-static const char flag_names[] =
-    " sent issent processed isprocessed published ispublished delivered"
-    " isdelivered dispatched isdispatched done isdone handled relayed"
-    " completed iscompleted ";
-static const char due_names[] = " availableat availablefrom scheduledat scheduledfor scheduledtime"
-                                " deliverat deliverafter sendafter sendat notbefore visibleat"
-                                " visibleafter dueat due duedate runat processafter publishat"
-                                " publishafter nextattemptat nextretryat ";
-static const char unsent_values[] = " new pending created ready queued waiting unsent unpublished"
-                                    " unprocessed enqueued tosend notsent open scheduled ";
-static const char sent_values[] = " sent published processed done delivered completed complete"
-                                  " dispatched succeeded success finished ";
-
 struct introspection {
     struct admin *admin;
     const PGresult *columns;
@@ -55,18 +39,6 @@ struct introspection {
 static const char *value(const struct introspection *about, int row, int column)
 {
     return PQgetvalue(about->columns, row, column);
-}
-
-static bool is_one_of(const char *list, const char *name)
-{
-    char word[WORD_BYTES + 2] = " ";
-    size_t len = 1;
-
-    for (; *name != '\0' && len < WORD_BYTES; name++)
-        if (isalnum((unsigned char)*name))
-            word[len++] = (char)tolower((unsigned char)*name);
-    word[len] = ' ';
-    return len > 1 && strstr(list, word) != NULL;
 }
 
 /* A name may have any character. */
@@ -121,15 +93,15 @@ static int row_of(const struct introspection *about, enum column column)
 
 /* ---- what marks a row as sent ---- */
 
-/* The first line of `values` that is one of the list. */
-static bool choose_value(char out[WORD_BYTES], const char *values, const char *list)
+/* The first line of `values` that means this. */
+static bool choose_value(char out[WORD_BYTES], const char *values, const char *meaning)
 {
     while (*values != '\0') {
         size_t len = strcspn(values, "\n");
 
         if (len < WORD_BYTES) {
             (void)snprintf(out, WORD_BYTES, "%.*s", (int)len, values);
-            if (is_one_of(list, out) && strpbrk(out, CONTROLS) == NULL)
+            if (guess_means(meaning, out) && strpbrk(out, CONTROLS) == NULL)
                 return true;
         }
         values += len + (values[len] == '\n');
@@ -161,9 +133,10 @@ static void find_status(struct introspection *about, int row)
 {
     char *values = values_of(about, row);
 
-    if (values != NULL && choose_value(about->unsent, values, unsent_values)) {
+    if (values != NULL && choose_value(about->unsent, values, "unsent_value")) {
         about->status = row;
-        if (!choose_value(about->sent, values, sent_values) && value(about, row, VALUES)[0] == '\0')
+        if (!choose_value(about->sent, values, "sent_value") &&
+            value(about, row, VALUES)[0] == '\0')
             (void)snprintf(about->sent, sizeof about->sent, "%s",
                            islower((unsigned char)about->unsent[0]) ? "sent" : "SENT");
     }
@@ -177,9 +150,9 @@ static void find_marks(struct introspection *about)
         char category = value(about, i, CATEGORY)[0];
 
         if (about->status < 0 && (category == 'S' || category == 'E') &&
-            is_one_of(status_names, value(about, i, NAME)))
+            guess_means("status", value(about, i, NAME)))
             find_status(about, i);
-        if (about->flag < 0 && category == 'B' && is_one_of(flag_names, value(about, i, NAME)))
+        if (about->flag < 0 && category == 'B' && guess_means("flag", value(about, i, NAME)))
             about->flag = i;
     }
     if (about->sent[0] == '\0')
@@ -230,15 +203,15 @@ static int put_mark(struct introspection *about)
 }
 
 /* Columns that might be meant, so that nobody must look them up: of these categories of types, or
- * with these names. */
+ * with such names. */
 static void put_candidates(const struct introspection *about, const char *categories,
-                           const char *names)
+                           const char *meaning)
 {
     const char *comma = "";
 
     for (int i = 0; i < PQntuples(about->columns); i++) {
         if (strchr(categories, value(about, i, CATEGORY)[0]) == NULL &&
-            !is_one_of(names, value(about, i, NAME)))
+            !guess_means(meaning, value(about, i, NAME)))
             continue;
         (void)fputs(comma, about->out);
         put_comment(about->out, value(about, i, SPELT));
@@ -269,10 +242,10 @@ static int put_outbox(struct introspection *about, const char *table)
             "on_sent    = \"delete\"\n# No column says which rows are sent, so sent rows are"
             " deleted. Candidates: ",
             about->out);
-        put_candidates(about, "BDE", status_names);
+        put_candidates(about, "BDE", "status");
     }
     for (int i = 0; i < PQntuples(about->columns) && due < 0; i++)
-        if (value(about, i, CATEGORY)[0] == 'D' && is_one_of(due_names, value(about, i, NAME)))
+        if (value(about, i, CATEGORY)[0] == 'D' && guess_means("due", value(about, i, NAME)))
             due = i;
     if (due >= 0) {
         put_key(about->out, "due", value(about, due, SPELT));

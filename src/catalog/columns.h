@@ -25,6 +25,10 @@ void columns_inspect(const struct table *table, const struct outbox_options *opt
 /* Whether each column that the table has is of a suitable type. */
 bool columns_fit(const struct table *table, const struct outbox_options *options);
 
+/* Whether others give this name, or value of a column, to what is meant: "id", "status",
+ * "sent_value", ... (config/guesses.txt). */
+bool guess_means(const char *meaning, const char *name);
+
 /* A column that the table lacks may be there by another name. What is offered is one that no other
  * meaning has, whose type fits, and whose name is the same in other spelling, means the same, or
  * ends with such a word; or which is the only one of its type. Sets `offer` of each mapped column

@@ -8,26 +8,7 @@
 
 #define NAME_BYTES 72
 
-/* What others call a column, in lower case, without "_", between blanks. */
-static const char *const others[COLUMN_COUNT] = {
-    [COLUMN_ID] = " id no nr seq number sequence sequenceno sequencenumber sequenceid position pos"
-                  " offset pk rowid outboxid serial ",
-    [COLUMN_EVENT_ID] = " eventid eventuuid eventguid uid uuid guid messageid messageuuid msgid"
-                        " idempotencykey dedupid deduplicationid ",
-    [COLUMN_TOPIC] = " topic topicname subject channel destination aggregatetype stream streamname"
-                     " queue exchange routingkey target ",
-    [COLUMN_KEY] = " key messagekey partitionkey msgkey eventkey kafkakey orderingkey groupid"
-                   " messagegroup messagegroupid aggregateid entity entityid streamid ",
-    [COLUMN_TYPE] = " type eventtype messagetype msgtype eventname ",
-    [COLUMN_PAYLOAD] = " payload body data message msg content contents json document"
-                       " eventdata messagebody ",
-    [COLUMN_HEADERS] = " headers header metadata meta attributes properties ",
-    [COLUMN_CREATED_AT] = " createdat created createdon createdtime creationtime createtime"
-                          " createdate occurredat occurredon occurred insertedat recordedat"
-                          " timestamp time ts eventtime date ",
-    [COLUMN_SENT_AT] = " sentat senton sent publishedat publishedon published processedat"
-                       " processedon dispatchedat dispatchedon deliveredat relayedat ",
-};
+extern const char embedded_guesses[]; /* config/guesses.txt */
 
 /* How well a name fits, best first. */
 enum fit { FIT_SPELT, FIT_MEANS, FIT_TYPO, FIT_WORD, FIT_TYPE, FIT_COUNT };
@@ -38,7 +19,7 @@ static void fold(char out[NAME_BYTES], const char *name)
     size_t len = 0;
 
     for (; *name != '\0' && len < NAME_BYTES - 1; name++)
-        if (*name != '_' && *name != '-' && *name != ' ')
+        if (isalnum((unsigned char)*name) || (unsigned char)*name > 0x7f)
             out[len++] = (char)tolower((unsigned char)*name);
     out[len] = '\0';
 }
@@ -55,12 +36,14 @@ static const char *last_word(const char *name)
     return word;
 }
 
-static bool means(enum column column, const char *folded)
+bool guess_means(const char *meaning, const char *name)
 {
-    char word[NAME_BYTES + 2];
+    char folded[NAME_BYTES];
+    char line[NAME_BYTES + 32];
 
-    (void)snprintf(word, sizeof word, " %s ", folded);
-    return folded[0] != '\0' && strstr(others[column], word) != NULL;
+    fold(folded, name);
+    (void)snprintf(line, sizeof line, "\n%s %s\n", meaning, folded);
+    return strstr(embedded_guesses, line) != NULL;
 }
 
 static bool is_uuid(const struct table_column *column)
@@ -104,20 +87,19 @@ static bool fits(enum fit fit, enum column column, const char *wanted,
 {
     char want[NAME_BYTES];
     char have[NAME_BYTES];
-    char word[NAME_BYTES];
 
     fold(want, wanted);
     fold(have, found->name);
-    fold(word, last_word(found->name));
     switch (fit) {
     case FIT_SPELT:
-        return strcmp(want, have) == 0;
+        return want[0] != '\0' && strcmp(want, have) == 0;
     case FIT_MEANS:
-        return means(column, have);
+        return guess_means(column_name(column), found->name);
     case FIT_TYPO:
         return strlen(want) > 3 && text_distance(want, have) <= strlen(want) / 4;
     case FIT_WORD:
-        return means(column, word) && (column != COLUMN_EVENT_ID || is_typical(column, found));
+        return guess_means(column_name(column), last_word(found->name)) &&
+               (column != COLUMN_EVENT_ID || is_typical(column, found));
     default:
         return is_typical(column, found);
     }

@@ -174,26 +174,27 @@ TEST(a_status_is_set_also_for_a_row_that_was_parked_first)
     take("none", true);
     sql(fixture->conn,
         "CREATE TABLE events (id integer PRIMARY KEY, key text, topic text, payload text,"
-        " status varchar(10) NOT NULL DEFAULT 'NEW'); CREATE TABLE others (LIKE events INCLUDING ALL)");
+        " event_status varchar(10) NOT NULL DEFAULT 'NEW'); CREATE TABLE others (LIKE events INCLUDING ALL)");
     feed(fixture, "events", false);
     feed(fixture, "others", false); /* has the same ids */
-    sql(fixture->conn, "GRANT SELECT (id), UPDATE (status) ON events, others TO " HARNESS_RELAY ";"
-                       "INSERT INTO others VALUES (3, '9', 'never', '{}');"
-                       "INSERT INTO events VALUES (-1, '0', 'first', '{\"k\": 0, \"n\": 1}'),"
-                       " (2, '1', 'later', '{\"k\": 1, \"n\": 2}'),"
-                       " (3, '1', 'later', '{\"k\": 1, \"n\": 3}')");
+    sql(fixture->conn,
+        "GRANT SELECT (id), UPDATE (event_status) ON events, others TO " HARNESS_RELAY ";"
+        "INSERT INTO others VALUES (3, '9', 'never', '{}');"
+        "INSERT INTO events VALUES (-1, '0', 'first', '{\"k\": 0, \"n\": 1}'),"
+        " (2, '1', 'later', '{\"k\": 1, \"n\": 2}'),"
+        " (3, '1', 'later', '{\"k\": 1, \"n\": 3}')");
     expect(fixture, drain(fixture), 1);
     assert_int_equal(stored(stream), 1);
-    assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(status, ' ' ORDER BY id)"
+    assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(event_status, ' ' ORDER BY id)"
                                                 " FROM events"),
                         "SENT NEW NEW");
     take("later", false);
     process_free(&fixture->process);
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
-    wait_for_number(fixture->conn, 3, "SELECT count(*) FROM events WHERE status = 'SENT'");
+    wait_for_number(fixture->conn, 3, "SELECT count(*) FROM events WHERE event_status = 'SENT'");
     process_stop(&fixture->process, SIGTERM);
     assert_arrived_in_order(3);
-    assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(status, '') FROM others"),
+    assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(event_status, '') FROM others"),
                         "NEW");
 }
 

@@ -1,13 +1,8 @@
--- The columns of a fed table that say in a word or a boolean that a row was sent: the name, quoted, what is written
--- into it, and the condition for rows that are not sent.
+-- The columns of a fed table that may say in a word or a boolean that a row was sent: the name, the same quoted, and
+-- the category of its type.
 -- $1 oid the table.
-SELECT '"' || attname || '"',
-       CASE typcategory WHEN 'B' THEN 'true' ELSE '''SENT''' END,
-       CASE typcategory WHEN 'B' THEN '"' || attname || '" IS NOT TRUE'
-                        ELSE '"' || attname || '" OPERATOR(pg_catalog.<>) ''SENT''' END
+SELECT attname, '"' || attname || '"', typcategory
 FROM pg_catalog.pg_attribute a
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped
-  AND CASE typcategory WHEN 'B' THEN attname ~* '^(is_?)?(processed|published|sent|delivered|dispatched|done)$'
-                       ELSE typcategory = 'S' AND attname ~* '^(status|state)$' END
-ORDER BY attnum LIMIT 2
+WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped AND typcategory IN ('B', 'S')
+ORDER BY attnum
