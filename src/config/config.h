@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * Loads one TOML file into option structs. One table of keys (keys/keys.c) serves for loading,
- * documentation and printing. All problems of a file are reported, not only the first.
+ * Loads one TOML file into option structs. One table of keys (keys/keys.c) serves for loading
+ * and printing. All problems of a file are reported, not only the first.
  */
 
 /*
@@ -51,8 +51,5 @@ const char *config_preset(const char *name);
 const char *config_preset_of(bool (*has)(const void *about, const char *column), const void *about);
 /* "cap, debezium, ..." */
 char *config_preset_names(char *out, size_t size);
-
-/* The reference of all keys as a Markdown table, for docs/configuration.md. */
-void config_print_reference(FILE *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* Prints the reference of all configuration keys, for `make readme`. */
-#include "config/config.h"
+#include "support/reference.h"
 
 int main(void)
 {
-    config_print_reference(stdout);
+    reference_print(stdout);
     return ferror(stdout) ? 1 : 0;
 }

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* The only table of keys. It is used for loading (value.c), the reference (reference.c) and
- * printing (print.c). */
+/* The only table of keys. It is used for loading (value.c) and printing (print.c). What each key
+ * means stands in config/relay.toml alone. */
 
 enum section {
     SECTION_DATABASE,
@@ -58,7 +58,6 @@ struct key {
     int64_t max;              /* greatest value or bytes; 0: no limit for strings */
     const char *const *words; /* NULL-terminated */
     unsigned flags;           /* enum key_flags */
-    const char *help;         /* one or two sentences for the reference */
 };
 
 /* A [[route]] as the file has it. */
@@ -81,7 +80,6 @@ const struct key *key_find_anywhere(const char *name);
 enum section section_find(enum section parent, const char *name);
 /* "outbox.columns", "sink.NAME", ... */
 const char *section_title(enum section section);
-const char *section_help(enum section section);
 
 struct sink_type {
     const char *name;

@@ -10,51 +10,23 @@ struct section_info {
     enum section parent; /* SECTION_COUNT: the top level */
     const char *name;
     const char *title;
-    const char *help;
 };
 
 static const struct section_info sections[SECTION_COUNT] = {
-    [SECTION_DATABASE] = {SECTION_COUNT, "database", "database", "Where the outbox table is."},
-    [SECTION_OUTBOX] = {SECTION_COUNT, "outbox", "outbox",
-                        "The outbox table, and what happens to its rows."},
-    [SECTION_COLUMNS] = {SECTION_OUTBOX, "columns", "outbox.columns",
-                         "The names of columns that differ from those of the default table, or "
-                         "of the preset. A value may also be an SQL expression over the row, in "
-                         "parentheses: \"(details->>'kind')\"; and \"\" for none."},
-    [SECTION_ROW_HEADERS] =
-        {SECTION_OUTBOX, "headers", "outbox.headers",
-         "Headers beside those of the row: a column, or an expression in "
-         "parentheses, of type text or bytea; NULL makes no header, and \"\" takes away "
-         "one of the preset. At most 32."},
-    [SECTION_RELAY] = {SECTION_COUNT, "relay", "relay", "This process."},
-    [SECTION_RETRY] = {SECTION_COUNT, "retry", "retry", "What happens to a message that fails."},
-    [SECTION_SINK] =
-        {SECTION_COUNT, "sink", "sink.NAME",
-         "A broker; any number up to 16, named with letters, digits, \"_\" and \"-\". At "
-         "least one is required."},
-    [SECTION_PROPERTIES] = {SECTION_SINK, "properties", "sink.NAME.properties",
-                            "Properties of a Kafka sink, passed to librdkafka unchanged, such as "
-                            "`\"compression.type\" = \"lz4\"`. At most 32."},
-    [SECTION_HEADERS] =
-        {SECTION_SINK, "headers", "sink.NAME.headers",
-         "The names of the headers that the relay sets itself; \"\" sends none. A row's own "
-         "headers may have every other name."},
-    [SECTION_CLOUDEVENTS] = {SECTION_COUNT, "cloudevents", "cloudevents",
-                             "What the events of a sink with `cloudevents` have in common."},
-    [SECTION_ATTRIBUTES] =
-        {SECTION_CLOUDEVENTS, "attributes", "cloudevents.attributes",
-         "Further attributes, named with 1 to 20 of a-z and 0-9: a column, or an expression in "
-         "parentheses, of type text or bytea; NULL makes no attribute. \"source\", \"type\" and "
-         "\"subject\" come before the values that events have otherwise. They count with "
-         "[outbox.headers], and a sink without `cloudevents` sends them as headers \"ce_NAME\"."},
-    [SECTION_ROUTE] =
-        {SECTION_COUNT, "route", "[route]",
-         "Which messages go where; the first match wins. Without a route, everything goes "
-         "to the only sink, to topic \"{topic}\". At most 128."},
-    [SECTION_HTTP] =
-        {SECTION_COUNT, "http", "http",
-         "The status page, metrics and health of a running relay. Nobody has to log in."},
-    [SECTION_LOG] = {SECTION_COUNT, "log", "log", "Lines on stderr."},
+    [SECTION_DATABASE] = {SECTION_COUNT, "database", "database"},
+    [SECTION_OUTBOX] = {SECTION_COUNT, "outbox", "outbox"},
+    [SECTION_COLUMNS] = {SECTION_OUTBOX, "columns", "outbox.columns"},
+    [SECTION_ROW_HEADERS] = {SECTION_OUTBOX, "headers", "outbox.headers"},
+    [SECTION_RELAY] = {SECTION_COUNT, "relay", "relay"},
+    [SECTION_RETRY] = {SECTION_COUNT, "retry", "retry"},
+    [SECTION_SINK] = {SECTION_COUNT, "sink", "sink.NAME"},
+    [SECTION_PROPERTIES] = {SECTION_SINK, "properties", "sink.NAME.properties"},
+    [SECTION_HEADERS] = {SECTION_SINK, "headers", "sink.NAME.headers"},
+    [SECTION_CLOUDEVENTS] = {SECTION_COUNT, "cloudevents", "cloudevents"},
+    [SECTION_ATTRIBUTES] = {SECTION_CLOUDEVENTS, "attributes", "cloudevents.attributes"},
+    [SECTION_ROUTE] = {SECTION_COUNT, "route", "[route]"},
+    [SECTION_HTTP] = {SECTION_COUNT, "http", "http"},
+    [SECTION_LOG] = {SECTION_COUNT, "log", "log"},
 };
 
 const struct key *key_find(enum section section, const char *name)
@@ -86,11 +58,6 @@ enum section section_find(enum section parent, const char *name)
 const char *section_title(enum section section)
 {
     return sections[section].title;
-}
-
-const char *section_help(enum section section)
-{
-    return sections[section].help;
 }
 
 const struct sink_type sink_types[] = {

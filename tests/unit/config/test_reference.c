@@ -1,5 +1,6 @@
 /* docs/configuration.md states the keys as the program has them. Runs in the repository's root. */
 #include "config/config.h"
+#include "support/reference.h"
 #include "test.h"
 
 #include <stdlib.h>
@@ -17,6 +18,22 @@ static char *read_page(void)
     return text;
 }
 
+TEST(the_sample_says_what_each_key_and_section_means)
+{
+    struct reference_help help;
+
+    for (int i = 0; i < SECTION_COUNT; i++) {
+        reference_find(&help, (enum section)i, NULL);
+        if (help.text[0] == '\0')
+            fail_msg("[%s] has no comment", section_title((enum section)i));
+    }
+    for (size_t i = 0; i < key_count; i++) {
+        reference_find(&help, keys[i].section, keys[i].name);
+        if (help.text[0] == '\0')
+            fail_msg("[%s] %s has no comment", section_title(keys[i].section), keys[i].name);
+    }
+}
+
 TEST(the_page_on_configuration_holds_the_current_reference_of_all_keys)
 {
     char *page = read_page();
@@ -25,7 +42,7 @@ TEST(the_page_on_configuration_holds_the_current_reference_of_all_keys)
     FILE *out = open_memstream(&reference, &len);
 
     assert_non_null(out);
-    config_print_reference(out);
+    reference_print(out);
     assert_int_equal(fclose(out), 0);
     assert_true(len > 1000);
     if (strstr(page, reference) == NULL)
