@@ -17,7 +17,7 @@
 #define REFERENCE_HELP_BYTES 2048
 
 struct reference_help {
-    char text[REFERENCE_HELP_BYTES]; /* "": there is none */
+    char text[REFERENCE_HELP_BYTES]; /* "": no comment */
     char shown[256];                 /* the value beside the key */
     bool is_example;                 /* which is commented out */
 };
@@ -37,8 +37,8 @@ static inline bool reference_is_section(enum section section, const char *line, 
     return title == NULL || rest == NULL ? title == rest : strcmp(title, rest) == 0;
 }
 
-/* Reads the comment above the key, or above the section if `name` is NULL. */
-static inline void reference_find(struct reference_help *help, enum section section,
+/* Reads the comment above the key, or above the section if `name` is NULL. Whether it is there. */
+static inline bool reference_find(struct reference_help *help, enum section section,
                                   const char *name)
 {
     bool is_inside = false;
@@ -56,12 +56,12 @@ static inline void reference_find(struct reference_help *help, enum section sect
                            text + name_len + 3);
             if (is_inside && name != NULL && strlen(name) == name_len &&
                 strncmp(text, name, name_len) == 0)
-                return;
+                return true;
             help->text[0] = '\0';
         } else if (text[0] == '[' && text[len - 1] == ']') {
             is_inside = reference_is_section(section, text, len);
             if (is_inside && name == NULL)
-                return;
+                return true;
             help->text[0] = '\0';
         } else if (text != line) {
             (void)snprintf(help->text + used, sizeof help->text - used, "%s%.*s",
@@ -70,7 +70,7 @@ static inline void reference_find(struct reference_help *help, enum section sect
             help->text[0] = '\0'; /* "#", or an empty line */
         }
     }
-    help->text[0] = '\0';
+    return false;
 }
 
 /* What has a column of its own is not said twice. */
@@ -128,7 +128,7 @@ static inline void reference_put_key(FILE *out, const struct key *key, bool relo
     char initial[sizeof help.shown] = "";
     char sentence[sizeof initial + 32];
 
-    reference_find(&help, key->section, key->name);
+    (void)reference_find(&help, key->section, key->name);
     (void)snprintf(range, sizeof range, "%s..%s", value_format(min, sizeof min, key, key->min),
                    value_format(max, sizeof max, key, key->max));
     (void)snprintf(sentence, sizeof sentence, " %s.", range);
@@ -175,7 +175,7 @@ static inline void reference_print(FILE *out)
     for (int i = 0; i < SECTION_COUNT; i++) {
         struct reference_help help;
 
-        reference_find(&help, (enum section)i, NULL);
+        (void)reference_find(&help, (enum section)i, NULL);
         (void)fprintf(out, "%s### `[%s]`\n\n%s\n", i > 0 ? "\n" : "",
                       section_title((enum section)i), help.text);
         reference_put_table(out, (enum section)i);

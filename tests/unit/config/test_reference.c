@@ -18,22 +18,6 @@ static char *read_page(void)
     return text;
 }
 
-TEST(the_sample_says_what_each_key_and_section_means)
-{
-    struct reference_help help;
-
-    for (int i = 0; i < SECTION_COUNT; i++) {
-        reference_find(&help, (enum section)i, NULL);
-        if (help.text[0] == '\0')
-            fail_msg("[%s] has no comment", section_title((enum section)i));
-    }
-    for (size_t i = 0; i < key_count; i++) {
-        reference_find(&help, keys[i].section, keys[i].name);
-        if (help.text[0] == '\0')
-            fail_msg("[%s] %s has no comment", section_title(keys[i].section), keys[i].name);
-    }
-}
-
 TEST(the_page_on_configuration_holds_the_current_reference_of_all_keys)
 {
     char *page = read_page();

@@ -1,7 +1,6 @@
 #include "unit/config/parsed.h"
 
-#include "config/keys/keys.h"
-#include "config/keys/value.h"
+#include "support/reference.h"
 
 TEST(the_sample_equals_the_defaults)
 {
@@ -18,62 +17,23 @@ TEST(the_sample_equals_the_defaults)
     free_parsed(defaults);
 }
 
-/* The line of a key behind `part`; `commented` when it begins with "# ". */
-static const char *find_line(const char *part, const char *name, bool *commented)
+TEST(every_key_and_section_is_in_the_sample_with_its_default_and_what_it_means)
 {
-    for (const char *line = part; line != NULL && *line != '\0';) {
-        const char *text = strncmp(line, "# ", 2) == 0 ? line + 2 : line;
+    struct reference_help help;
 
-        if (strncmp(text, name, strlen(name)) == 0 && strncmp(text + strlen(name), " = ", 3) == 0) {
-            *commented = text != line;
-            return text;
-        }
-        line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
-    }
-    return NULL;
-}
-
-/* Where the sample's part on a section begins. */
-static const char *find_part(enum section section)
-{
-    static const char *const marks[SECTION_COUNT] = {
-        [SECTION_DATABASE] = "\n[database]",
-        [SECTION_OUTBOX] = "\n[outbox]",
-        [SECTION_COLUMNS] = "\n[outbox.columns]",
-        [SECTION_ROW_HEADERS] = "\n# [outbox.headers]",
-        [SECTION_RELAY] = "\n[relay]",
-        [SECTION_RETRY] = "\n[retry]",
-        [SECTION_SINK] = "\n[sink.",
-        [SECTION_PROPERTIES] = "\n# [sink.events.properties]",
-        [SECTION_HEADERS] = "\n# [sink.bus.headers]",
-        [SECTION_CLOUDEVENTS] = "\n# [cloudevents]",
-        [SECTION_ATTRIBUTES] = "\n# [cloudevents.attributes]",
-        [SECTION_ROUTE] = "\n# [[route]]",
-        [SECTION_HTTP] = "\n[http]",
-        [SECTION_LOG] = "\n[log]"};
-
-    return strstr(config_sample(), marks[section]);
-}
-
-TEST(every_key_is_in_the_sample_with_its_default)
-{
+    for (int i = 0; i < SECTION_COUNT; i++)
+        if (!reference_find(&help, (enum section)i, NULL) || help.text[0] == '\0')
+            fail_msg("[%s] is missing, or its comment", section_title((enum section)i));
     for (size_t i = 0; i < key_count; i++) {
         const char *quote = value_is_quoted(&keys[i]) ? "\"" : "";
-        const char *part = find_part(keys[i].section);
         char expected[128];
-        bool commented = false;
-        const char *line;
 
-        assert_non_null(part);
-        line = find_line(part + 1, keys[i].name, &commented);
-        if (line == NULL)
-            fail_msg("%s is missing", keys[i].name);
-        if (keys[i].initial == NULL || commented)
+        if (!reference_find(&help, keys[i].section, keys[i].name) || help.text[0] == '\0')
+            fail_msg("%s is missing, or its comment", keys[i].name);
+        if (keys[i].initial == NULL || help.is_example)
             continue;
-        (void)snprintf(expected, sizeof expected, "%s = %s%s%s\n", keys[i].name, quote,
-                       keys[i].initial, quote);
-        assert_int_equal(strncmp(line, expected, strlen(expected)), 0);
+        (void)snprintf(expected, sizeof expected, "%s%s%s", quote, keys[i].initial, quote);
+        assert_string_equal(help.shown, expected);
     }
 }
 
