@@ -33,7 +33,7 @@ static _Atomic int64_t parts_until_ms[2];
 
 bool refused_in_parts(const struct outbox *outbox, const struct batch *batch)
 {
-    bool has_copies = batch->parked && outbox->table.park != NULL; /* their rows may be locked */
+    bool has_copies = batch->parked && outbox->table.park != NULL; /* their rows may be refused */
 
     return batch->refused || has_copies || (outbox->has_refused && !batch->parked) ||
            clock_left_ms(atomic_load(&parts_until_ms[batch->parked])) > 0;

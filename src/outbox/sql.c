@@ -59,7 +59,9 @@ static const struct {
      .rows = statement_claimed_rows},
     {"claim_parked", .text = statement_claim_parked_runs, .when = KEYED,
      .rows = statement_claimed_rows, .kind = CLAIM_PARKED},
-    {"claim_parked", .text = statement_claim_parked, .when = NOT_KEYED,
+    {"claim_parked", .text = statement_claim_parked, .when = NOT_KEYED | MOVING,
+     .rows = statement_claimed_rows, .kind = CLAIM_PARKED},
+    {"claim_parked", .text = statement_claim_parked_copies, .when = NOT_KEYED | IN_PLACE,
      .rows = statement_claimed_rows, .kind = CLAIM_PARKED},
     {"claim_refused", .text = statement_claim_refused, .rows = statement_claimed_rows,
      .kind = CLAIM_REFUSED},
@@ -71,7 +73,9 @@ static const struct {
      .rows = statement_first_row},
     {"first_parked_row", .text = statement_claim_parked_runs, .when = KEYED,
      .rows = statement_first_row, .kind = CLAIM_PARKED},
-    {"first_parked_row", .text = statement_claim_parked, .when = NOT_KEYED,
+    {"first_parked_row", .text = statement_claim_parked, .when = NOT_KEYED | MOVING,
+     .rows = statement_first_row, .kind = CLAIM_PARKED},
+    {"first_parked_row", .text = statement_claim_parked_copies, .when = NOT_KEYED | IN_PLACE,
      .rows = statement_first_row, .kind = CLAIM_PARKED},
     {"first_refused_row", .text = statement_claim_refused, .rows = statement_first_row,
      .kind = CLAIM_REFUSED},
@@ -210,6 +214,17 @@ static const char *choose_is_held(const void *about)
 }
 
 /* Where rows have no order, none waits for another one of its key. */
+static const char *choose_copied_runs(const void *about)
+{
+    return table_of(about)->park != NULL ? statement_copied_runs : "";
+}
+
+static const char *choose_ready_runs(const void *about)
+{
+    return table_of(about)->park != NULL ? "SELECT relay_run FROM copied WHERE is_ready"
+                                         : "SELECT relay_run FROM runs WHERE NOT {is_held}";
+}
+
 static const char *choose_left_key(const void *about)
 {
     return sql_keeps_order(table_of(about), options_of(about)) ? "{key_text:key}" : "NULL::text";
@@ -460,6 +475,10 @@ static const struct sql_word words[] = {
     {"blocked", .choose = choose_blocked},
     {"earlier", .choose = choose_earlier},
     {"is_held", .choose = choose_is_held},
+    {"copied_runs", .choose = choose_copied_runs},
+    {"ready_runs", .choose = choose_ready_runs},
+    {"copy_is_free", .text = statement_copy_is_free},
+    {"put_off", .text = statement_put_off},
     {"passed_rows", .put = put_number},
     {"waits", .choose = choose_waits},
     {"left_key", .choose = choose_left_key},

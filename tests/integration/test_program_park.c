@@ -4,6 +4,7 @@
  */
 #include "integration/program.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,27 +141,89 @@ TEST(a_row_that_is_brought_back_as_it_was_is_parked_again)
     }
 }
 
-TEST(a_row_that_its_owner_has_locked_holds_up_no_other)
+/* Dead rows that could be sent now, and a relay with several lanes. */
+static void open_mended(struct fixture *fixture, const char *order, const char *mode, int rows)
 {
-    struct fixture *fixture = *state;
-    PGconn *owner;
-
-    open_with(fixture, "key", "mark", "");
-    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT '', 'k' || n, to_jsonb(n)"
-                       " FROM generate_series(1, 60) n");
+    open_with(fixture, order, mode, "[relay]\nlanes = 4\npoll_interval = \"20ms\"\n");
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT '', 'k' || n %% 50, to_jsonb(n) FROM"
+        " generate_series(1, %d) n",
+        rows);
     drain(fixture, 1);
     sql(fixture->conn, "UPDATE outbox SET topic = 'good'");
-    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
-    owner = PQconnectdb(fixture->url);
-    sql(owner, "BEGIN; SELECT FROM outbox WHERE id IN (5, 17, 33, 44) FOR UPDATE");
-    drain(fixture, 0);
-    assert_says(fixture->process.err, "only its copy");
-    sql(owner, "COMMIT");
-    PQfinish(owner);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 60);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'SENT'"),
-                     56);
+}
+
+static void assert_each_left_once(struct fixture *fixture, struct process *relay, const char *order,
+                                  int rows)
+{
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE status <> 'SENT'");
+    process_stop(relay, SIGTERM);
+    load_printed(fixture, relay->out);
+    process_free(relay);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(DISTINCT line->>'payload') FROM printed"), rows);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), rows);
+    if (strcmp(order, "key") == 0)
+        assert_keys_printed_in_order(fixture);
+}
+
+/* As a dashboard does whose "retry all" somebody keeps pressing, while `dead retry` runs as well. */
+TEST(a_row_that_is_brought_back_while_its_copy_is_sent_leaves_once)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    for (int i = 0; i < 4; i++) {
+        open_mended(fixture, orders[i % 2], modes[i / 2], 2000);
+        process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+        for (int j = 0; sql_number(fixture->conn,
+                                   "SELECT count(*) FROM outbox WHERE status <> 'SENT'") > 0;
+             j++) {
+            sql(fixture->conn,
+                "UPDATE outbox SET status = 'NEW' WHERE status NOT IN ('NEW', 'SENT');"
+                " SELECT pg_sleep(0.15)");
+            if (j % 5 == 0)
+                (void)run(fixture, "dead", "retry", "--all", "-c", fixture->config);
+        }
+        assert_each_left_once(fixture, &relay, orders[i % 2], 2000);
+    }
+}
+
+/* Whoever has locked a row, or its copy, keeps it from leaving, and not from being settled. */
+TEST(a_row_or_a_copy_that_somebody_has_locked_waits_and_holds_up_no_other)
+{
+    static const char *const locks[] = {"SELECT FROM outbox WHERE id IN (5, 17, 33) FOR UPDATE",
+                                        "SELECT FROM outbox_parked WHERE id IN (5, 17, 33) FOR"
+                                        " UPDATE"};
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    /* With order = "none" another lane may take rows that PostgreSQL refuses to settle. */
+    for (int i = 0; i < 3; i++) {
+        PGconn *owner;
+
+        open_mended(fixture, orders[i % 2], modes[i % 2], 50);
+        owner = harness_connect(fixture->url);
+        if (i < 2)
+            expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+        else
+            sql(fixture->conn, "UPDATE outbox SET status = 'NEW'");
+        sql(owner, "BEGIN; %s", locks[i / 2]);
+        process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+        if (i < 2) {
+            wait_for_number(fixture->conn, 3,
+                            "SELECT count(*) FROM outbox WHERE status <> 'SENT'");
+            wait_for_number(fixture->conn, 3,
+                            "SELECT count(*) FROM outbox_parked WHERE error = 'its row is locked by"
+                            " another session'");
+        } else {
+            sql(owner, "SELECT pg_sleep(3)");
+        }
+        sql(owner, "COMMIT");
+        PQfinish(owner);
+        assert_each_left_once(fixture, &relay, orders[i % 2], 50);
+    }
 }
 
 /* Ids begin anew. */

@@ -42,11 +42,11 @@ WITH wal AS MATERIALIZED (
         SELECT first.seq, first.id WHERE first.key_text IS NULL
     ) later
     LIMIT {limit}
-), {earlier}locked AS MATERIALIZED (
+), {earlier}{copied_runs}locked AS MATERIALIZED (
     SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice
     FROM {parked}
     WHERE (SELECT lsn FROM wal) IS NOT NULL AND sent_at IS NULL AND state <> 'dead'
-      AND seq = ANY (ARRAY(SELECT relay_run FROM runs WHERE NOT {is_held}))
+      AND seq = ANY (ARRAY({ready_runs}))
     ORDER BY id, seq
     FOR UPDATE
 )

@@ -1,5 +1,5 @@
--- Part: the rows of the outbox of which parked rows are copies. A row that its owner has brought back within `where`,
--- or deleted, is left alone; one that he has locked makes the statement fail at once.
+-- Part: the rows of the outbox of which parked rows are copies. The claim has locked them (copy_is_free.sql); others
+-- were deleted.
 -- $1 tid[] the copies.
 SELECT {outbox_name}.ctid AS found_row
 FROM (
@@ -8,4 +8,3 @@ FROM (
     WHERE copy.ctid = ANY ($1::tid[]) AND copy.in_outbox
 ) relay_copy
 JOIN {outbox} ON {is_copied}
-{lock_mode} OF {outbox_name} NOWAIT

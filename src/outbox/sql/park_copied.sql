@@ -15,7 +15,6 @@ WITH given AS (
         LIMIT $2::int4
     ) relay_copy
     JOIN {outbox} ON {is_copied}
-    FOR NO KEY UPDATE OF {outbox_name} NOWAIT
 ), touched AS (
     UPDATE {outbox} SET {park}
     FROM found relay_given
