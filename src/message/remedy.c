@@ -25,8 +25,7 @@ static const struct {
     {"the table has changed since this row was kept",
      "run this UPDATE, with what the column is to have in place of VALUE" RETRY},
     {"its row is locked by another session",
-     "let that transaction end: SELECT pid, xact_start, query FROM pg_stat_activity WHERE state LIKE"
-     " 'idle in%' ORDER BY xact_start"},
+     "let that transaction end: SELECT pid, xact_start, query FROM pg_stat_activity ORDER BY 2"},
     {"is kept as a whole, and no value",
      "write one value as an expression, as topic = \"(topic)\", and start the relay anew" RETRY},
     /* ---- NATS: the relay's own words (nats/publish.c, nats/policy.c, nats/verdicts.c) ---- */

@@ -168,7 +168,8 @@ static void assert_each_left_once(struct fixture *fixture, struct process *relay
         assert_keys_printed_in_order(fixture);
 }
 
-/* As a dashboard does whose "retry all" somebody keeps pressing, while `dead retry` runs as well. */
+/* As a dashboard does whose "retry all" somebody keeps pressing, while `dead retry` runs as well.
+ */
 TEST(a_row_that_is_brought_back_while_its_copy_is_sent_leaves_once)
 {
     struct fixture *fixture = *state;
@@ -177,8 +178,8 @@ TEST(a_row_that_is_brought_back_while_its_copy_is_sent_leaves_once)
     for (int i = 0; i < 4; i++) {
         open_mended(fixture, orders[i % 2], modes[i / 2], 2000);
         process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
-        for (int j = 0; sql_number(fixture->conn,
-                                   "SELECT count(*) FROM outbox WHERE status <> 'SENT'") > 0;
+        for (int j = 0;
+             sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status <> 'SENT'") > 0;
              j++) {
             sql(fixture->conn,
                 "UPDATE outbox SET status = 'NEW' WHERE status NOT IN ('NEW', 'SENT');"
@@ -212,13 +213,13 @@ TEST(a_row_or_a_copy_that_somebody_has_locked_waits_and_holds_up_no_other)
         sql(owner, "BEGIN; %s", locks[i / 2]);
         process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
         if (i < 2) {
-            wait_for_number(fixture->conn, 3,
-                            "SELECT count(*) FROM outbox WHERE status <> 'SENT'");
+            wait_for_number(fixture->conn, 3, "SELECT count(*) FROM outbox WHERE status <> 'SENT'");
             wait_for_number(fixture->conn, 3,
                             "SELECT count(*) FROM outbox_parked WHERE error = 'its row is locked by"
                             " another session'");
         } else {
-            sql(owner, "SELECT pg_sleep(3)");
+            wait_for_number(fixture->conn, 3,
+                            "SELECT count(*) FROM outbox_parked WHERE state = 'unsettled'");
         }
         sql(owner, "COMMIT");
         PQfinish(owner);

@@ -1,5 +1,5 @@
--- The same as claim_parked.sql where rows stay in the outbox: of each copy the row is locked before the copy, as by a lane
--- that settles the row.
+-- The same as claim_parked.sql where rows stay in the outbox: the row is locked before its copy, as by a lane that
+-- settles the row.
 -- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned;
 -- $3 text[] what this relay's configuration declines: rows that wait for it are left to others.
 WITH wal AS MATERIALIZED (

@@ -1,5 +1,5 @@
--- Part of claim_parked_runs where rows stay in the outbox: "copied" locks the rows of the copies among "runs". A run ends
--- before a copy that may not be sent.
+-- Part of claim_parked_runs where rows stay in the outbox: "copied" locks the rows of the copies among "runs". A run
+-- ends before a copy that may not be sent.
 copied AS MATERIALIZED (
     SELECT relay_run, is_free,
            bool_and(coalesce(is_free, false)) OVER (
