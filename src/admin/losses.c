@@ -4,6 +4,8 @@
  */
 #include "admin/admin_session.h"
 
+#include "sql/statements.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -22,14 +24,27 @@ int inspect_losses(struct admin *admin, enum finding_level level, struct finding
         if (loss->count > 1)
             (void)snprintf(others, sizeof others, ", and %" PRId64 " more like it",
                            loss->count - 1);
-        finding_fix(findings_add(findings, level,
-                                 "sink %s may have lost events that it had acknowledged: %s%s"
-                                 " (noticed at %s)",
-                                 loss->sink, loss->text, others, loss->at),
-                    "outbox-relay audit --sink %s%s%s", loss->sink,
-                    loss->since[0] != '\0' ? " --since " : "", loss->since);
+        finding_fix(
+            findings_add(findings, level,
+                         "sink %s may have lost events that it had acknowledged: %s%s"
+                         " (noticed at %s; until an audit has looked, what was sent since is"
+                         " not purged)",
+                         loss->sink, loss->text, others, loss->at),
+            "outbox-relay audit --sink %s%s%s", loss->sink,
+            loss->since[0] != '\0' ? " --since " : "", loss->since);
     }
     return 0;
+}
+
+int losses_raise_age(struct admin *admin, int64_t *age_ms, struct error *error)
+{
+    int64_t lost_ms = 0;
+
+    if (admin->table.control_exists)
+        lost_ms = admin_number(admin, statement_lost_age, 0, NULL, error);
+    if (lost_ms > *age_ms)
+        *age_ms = lost_ms;
+    return lost_ms < 0 ? -1 : 0;
 }
 
 int64_t admin_clock_ms(struct admin *admin, struct error *error)
@@ -46,5 +61,13 @@ int admin_forget_losses(struct admin *admin, const struct memory_audit *audit, s
         return -1;
     if (losses.count == 0) /* a role that may only read can audit, too */
         return 0;
+    if (admin_check_sent(admin, error) < 0) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                        "no audit can tell what is missing, since the table does not say what was"
+                        " sent; once you have dealt with it: DELETE FROM %s WHERE kind = 'setting'"
+                        " AND name LIKE 'lost %%'",
+                        admin->table.control_quoted);
+        return -1;
+    }
     return memory_forget_losses(&admin->table, &admin->session, audit, error);
 }

@@ -86,6 +86,7 @@ static const struct {
     {"acknowledged", statement_acknowledged, 0},
     {"remember_acknowledged", statement_remember_acknowledged, 0},
     {"remember_loss", statement_remember_loss, 0},
+    {"lost_age", statement_lost_age, 0},
     {"losses", statement_losses, 0},
     {"forget_losses", statement_forget_losses, 0},
     {"find_schema", statement_find_schema, 0},

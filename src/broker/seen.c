@@ -37,6 +37,7 @@ struct place {
     int64_t lost_ms;    /* when the last loss was recorded; 0: none was */
     int64_t checked_ms; /* of a cluster: when it was compared with what is remembered; 0 */
     bool changed;
+    bool was_lost; /* what was acknowledged there is forgotten since */
     char identity[SEEN_IDENTITY_BYTES];
     char names[];
 };
@@ -47,6 +48,7 @@ struct seen {
     int count;
     struct seen_loss losses[SEEN_LOSSES_MAX];
     int loss_count;
+    int64_t began_ms; /* nothing was sent before this; 0: not known */
 };
 
 static struct log_limit lines = {.lines = "losses of acknowledged messages"};
@@ -201,6 +203,7 @@ static void visit(struct place *place, struct extent *extent)
         return;
     place->position = SEEN_NOTHING;
     place->first_ms = 0;
+    place->was_lost = true;
     place->partitions = 0;
     place->identity[0] = '\0';
     place->changed = true;
@@ -376,7 +379,8 @@ static void raise(struct seen *seen, const struct seen_place *key, int64_t posit
         count_partition(seen, key);
     place->position = position;
     if (place->first_ms == 0)
-        place->first_ms = clock_wall_us() / 1000;
+        place->first_ms =
+            place->was_lost || seen->began_ms == 0 ? clock_wall_us() / 1000 : seen->began_ms;
     place->changed = true;
 }
 
@@ -528,6 +532,13 @@ void seen_each(struct seen *seen, bool changed,
             place->changed = place->changed && !changed;
             on_place(closure, &memory);
         }
+    (void)pthread_mutex_unlock(&seen->mutex);
+}
+
+void seen_began(struct seen *seen, int64_t began_ms)
+{
+    (void)pthread_mutex_lock(&seen->mutex);
+    seen->began_ms = began_ms;
     (void)pthread_mutex_unlock(&seen->mutex);
 }
 

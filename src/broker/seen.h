@@ -106,13 +106,15 @@ struct seen_memory {
     struct seen_place place;
     const char *identity; /* "": not known */
     int64_t position;     /* SEEN_NOTHING: of a place that has an identity only */
-    int64_t first_ms;     /* of CLOCK_REALTIME: when something was first acknowledged there; 0 */
+    int64_t first_ms; /* of CLOCK_REALTIME: nothing was acknowledged there before; 0: nothing was */
 };
 
 /* Calls `on_place` for each place that has changed since the last call with `changed`, or for all
  * of them. It must not call functions of this file. */
 void seen_each(struct seen *seen, bool changed,
                void (*on_place)(void *closure, const struct seen_memory *memory), void *closure);
+/* Relays may have sent since then, also to places of which nothing is remembered. */
+void seen_began(struct seen *seen, int64_t began_ms);
 /* Of a place that is known already the higher position and the earlier time stay, and its
  * identity. What is too long is left out. */
 void seen_restore(struct seen *seen, const struct seen_memory *memory);

@@ -16,13 +16,18 @@ int memory_read(const struct table *table, struct session *session,
     if (result == NULL)
         return -1;
     for (int row = 0; row < PQntuples(result); row++) {
-        const struct acknowledged item = {
-            .sink = PQgetvalue(result, row, 0),
-            .destination = PQgetvalue(result, row, 1),
-            .partition = (int)strtol(PQgetvalue(result, row, 2), NULL, 10),
-            .identity = PQgetvalue(result, row, 3),
-            .position = strtoll(PQgetvalue(result, row, 4), NULL, 10),
-            .first_ms = strtoll(PQgetvalue(result, row, 5), NULL, 10)};
+        struct acknowledged item;
+
+        if (PQgetisnull(result, row, 0)) {
+            reader->on_began(reader->closure, strtoll(PQgetvalue(result, row, 5), NULL, 10));
+            continue;
+        }
+        item = (struct acknowledged){.sink = PQgetvalue(result, row, 0),
+                                     .destination = PQgetvalue(result, row, 1),
+                                     .partition = (int)strtol(PQgetvalue(result, row, 2), NULL, 10),
+                                     .identity = PQgetvalue(result, row, 3),
+                                     .position = strtoll(PQgetvalue(result, row, 4), NULL, 10),
+                                     .first_ms = strtoll(PQgetvalue(result, row, 5), NULL, 10)};
 
         reader->on_acknowledged(reader->closure, &item);
     }

@@ -26,6 +26,8 @@ struct acknowledged {
 /* The texts are valid during the call. */
 struct memory_reader {
     void (*on_acknowledged)(void *closure, const struct acknowledged *item);
+    /* Relays came to know the table then, in ms since 1970; 0: not known. */
+    void (*on_began)(void *closure, int64_t began_ms);
     void *closure;
 };
 

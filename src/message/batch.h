@@ -11,11 +11,19 @@
 
 struct batch_chunk;
 
+/* Whether two rows may have one event id. */
+enum event_ids {
+    EVENT_IDS_COINCIDE, /* as far as the table tells */
+    EVENT_IDS_DISTINCT, /* not at one time; a later row may have the id of one that is gone */
+    EVENT_IDS_FRESH     /* never */
+};
+
 struct batch {
     struct message *messages;
     int count;
     int capacity;
-    bool parked;  /* the rows were claimed from the parked table, not from the outbox */
+    bool parked; /* the rows were claimed from the parked table, not from the outbox */
+    enum event_ids event_ids;
     bool refused; /* the rows are in the outbox and have notes: PostgreSQL refused them before */
     int wave;     /* the wave that is being published */
     int last_wave;

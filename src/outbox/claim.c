@@ -319,6 +319,17 @@ static int claim_unreadable(struct outbox *outbox, struct batch *batch,
                                 : leave_row(outbox, batch, result);
 }
 
+static enum event_ids event_ids_of(const struct table *table)
+{
+    const struct table_column *id = &table->columns[COLUMN_EVENT_ID];
+
+    if (id->expression != NULL || (!id->unique && !id->has_default))
+        return EVENT_IDS_COINCIDE;
+    if (strcmp(id->base, "uuid") == 0)
+        return EVENT_IDS_FRESH;
+    return id->unique ? EVENT_IDS_DISTINCT : EVENT_IDS_COINCIDE;
+}
+
 /* Some row of the claim cannot be read: claims ask for fewer rows until it is alone. If the claim
  * took too long, its payloads are suspected first: for a while all but the smallest are claimed
  * alone. */
@@ -328,6 +339,7 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
     batch_reset(batch);
     batch->parked = request->parked;
     batch->refused = request->refused;
+    batch->event_ids = event_ids_of(&outbox->table);
     batch->has_more = true;
     if (error_is_sqlstate(error, "57014")) {
         outbox->careful_until_ms = clock_now_ms() + CAREFUL_MS;
@@ -352,6 +364,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     batch_reset(batch);
     batch->parked = request->parked;
     batch->refused = request->refused;
+    batch->event_ids = event_ids_of(&outbox->table);
     scanned = away_scan(outbox->slices, request, error);
     if (scanned < 0)
         return -1;

@@ -36,9 +36,15 @@ static void recall(void *closure, const struct acknowledged *item)
     seen_restore(closure, &place);
 }
 
+static void recall_began(void *closure, int64_t began_ms)
+{
+    seen_began(closure, began_ms);
+}
+
 int memory_recall(struct memory *memory, struct outbox *outbox, struct error *error)
 {
-    const struct memory_reader reader = {.on_acknowledged = recall, .closure = memory->seen};
+    const struct memory_reader reader = {
+        .on_acknowledged = recall, .on_began = recall_began, .closure = memory->seen};
     int status = 0;
 
     (void)pthread_mutex_lock(&memory->lock);

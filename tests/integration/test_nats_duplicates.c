@@ -187,6 +187,7 @@ TEST_WITH(an_event_whose_values_differ_is_a_repeat, setup, teardown)
                  {change_header, NULL}};
 
     send_event();
+    batch.event_ids = EVENT_IDS_DISTINCT;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         batch_reset(&batch);
         cases[i].change(add_event());
@@ -196,14 +197,37 @@ TEST_WITH(an_event_whose_values_differ_is_a_repeat, setup, teardown)
                          cases[i].differs != NULL);
         assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
     }
-    /* Without a key and created_at nothing tells that it is the same event. */
-    batch_reset(&batch);
-    (void)add_message(&batch, subject_of("in"), NULL, "x");
-    publish_quickly();
-    batch_reset(&batch);
-    (void)add_message(&batch, subject_of("in"), NULL, "y");
-    publish_quickly();
-    assert_int_equal(batch.messages[0].verdict, VERDICT_REJECTED);
+}
+
+/* With the same subject and key: the id says it, or the id and created_at. */
+TEST_WITH(another_payload_is_a_repeat_only_where_no_other_row_can_have_the_id, setup, teardown)
+{
+    static const struct {
+        enum event_ids ids;
+        bool has_time;
+        enum verdict verdict;
+    } cases[] = {
+        {EVENT_IDS_FRESH, true, VERDICT_SENT},        {EVENT_IDS_FRESH, false, VERDICT_SENT},
+        {EVENT_IDS_DISTINCT, true, VERDICT_SENT},     {EVENT_IDS_DISTINCT, false, VERDICT_REJECTED},
+        {EVENT_IDS_COINCIDE, true, VERDICT_REJECTED}, {EVENT_IDS_COINCIDE, false, VERDICT_REJECTED},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int sent = 0; sent < 2; sent++) {
+            struct message *message;
+            char id[32];
+
+            batch_reset(&batch);
+            message = add_message(&batch, subject_of("in"), "k", sent == 0 ? "x" : "y");
+            (void)snprintf(id, sizeof id, "shared-%zu", i);
+            message->event_id = batch_copy(&batch, id, strlen(id));
+            if (cases[i].has_time)
+                message->created_at = text_of("2026-01-02T03:04:05Z");
+            batch.event_ids = cases[i].ids;
+            publish_quickly();
+        }
+        assert_int_equal(batch.messages[0].verdict, cases[i].verdict);
+    }
 }
 
 TEST_WITH(equal_ids_within_a_batch_are_compared_too, setup, teardown)

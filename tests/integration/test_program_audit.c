@@ -944,6 +944,38 @@ TEST(a_stream_that_was_made_anew_is_named_by_a_relay_that_starts_until_an_audit_
     assert_null(strstr(fixture->process.err, "acknowledged messages are lost"));
 }
 
+TEST(what_was_sent_since_a_loss_is_not_purged_until_an_audit_has_looked)
+{
+    struct fixture *fixture = *state;
+    jsStreamConfig config;
+
+    (void)jsStreamConfig_Init(&config);
+    send_rows(fixture, 20);
+    stream_again(fixture, &config);
+    drain(fixture);
+    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+    audit_of(fixture, 1, "--sink", "bus");
+    assert_counted(fixture, "missing", 20);
+    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
+}
+
+TEST(where_the_table_does_not_say_what_was_sent_no_audit_ends_the_warning)
+{
+    struct fixture *fixture = *state;
+
+    send_rows(fixture, 2);
+    sql(fixture->conn,
+        "INSERT INTO outbox_control (kind, name, value) VALUES ('setting',"
+        " 'lost bus/s', '{\"sink\": \"bus\", \"text\": \"it was made anew\", \"since\":"
+        " \"2026-01-01T00:00:00Z\"}')");
+    assert_said_of_losses(fixture, true);
+    write_audited(fixture, "on_sent = \"delete\"", "", "");
+    expect(fixture, run(fixture, "audit", "--sink", "bus", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "DELETE FROM \"public\".\"outbox_control\" WHERE");
+    assert_said_of_losses(fixture, true);
+}
+
 TEST(an_audit_beside_relays_and_writers_finds_nothing)
 {
     struct fixture *fixture = *state;

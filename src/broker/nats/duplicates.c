@@ -9,9 +9,9 @@
  *
  * If they are not, a value may have been another one when it was computed again, or the
  * configuration has changed in between. So the message is a repeat all the same, and a warning says
- * what differs, if the two have the same subject, key and created_at, and a key or created_at at
- * all. An id that is used again for another event seldom has its created_at. Any other message is
- * rejected, and the operator finds it among the dead rows.
+ * what differs, if the two have the same subject, key and created_at, and the id is of one row only
+ * (batch->event_ids). An id that may be used again for another event must come with a created_at.
+ * Any other message is rejected, and the operator finds it among the dead rows.
  *
  * A message that cannot be fetched proves nothing either way. If it is gone (consumed, deleted,
  * expired), was never kept, or this user may not read it, the event counts as sent, with one
@@ -139,20 +139,21 @@ static int compare_header(const char *headers, struct text name, natsMsg *ours)
 }
 
 /* Whether what is no part of a value tells the same event. */
-static bool is_same_event(const struct nats *nats, const char *headers, natsMsg *ours)
+static bool is_same_event(const struct nats *nats, enum event_ids ids, const char *headers,
+                          natsMsg *ours)
 {
     const struct text names[] = {nats->base.headers.own[OWN_KEY],
                                  nats->base.headers.own[OWN_CREATED_AT], text_of("ce-time")};
-    bool is_told = false;
+    bool has_time = false;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int compared = compare_header(headers, names[i], ours);
 
         if (compared < 0)
             return false;
-        is_told = is_told || compared > 0;
+        has_time = has_time || (i > 0 && compared > 0);
     }
-    return is_told;
+    return ids == EVENT_IDS_FRESH || (ids == EVENT_IDS_DISTINCT && has_time);
 }
 
 static bool is_same_payload(const char *payload, size_t len, natsMsg *ours)
@@ -162,7 +163,8 @@ static bool is_same_payload(const char *payload, size_t len, natsMsg *ours)
 }
 
 /* `stored`: the "message" object of the server's reply. Out of memory counts as no reply. */
-static enum stored compare(struct nats *nats, const json_t *stored, natsMsg *ours)
+static enum stored compare(struct nats *nats, enum event_ids ids, const json_t *stored,
+                           natsMsg *ours)
 {
     size_t payload_len;
     size_t headers_len;
@@ -179,7 +181,7 @@ static enum stored compare(struct nats *nats, const json_t *stored, natsMsg *our
     else if (compare_header(headers, text_of("Nats-Msg-Id"), ours) <= 0)
         found = STORED_UNREADABLE;
     else if (strcmp(string_of(stored, "subject"), natsMsg_GetSubject(ours)) == 0) {
-        is_event = is_same_event(nats, headers, ours);
+        is_event = is_same_event(nats, ids, headers, ours);
         if (is_same_payload(payload, payload_len, ours) &&
             is_same_headers(headers, ours, count, &differs))
             found = STORED_SAME;
@@ -192,7 +194,8 @@ static enum stored compare(struct nats *nats, const json_t *stored, natsMsg *our
     return found;
 }
 
-static enum stored compare_reply(struct nats *nats, const struct message *message, natsMsg *reply)
+static enum stored compare_reply(struct nats *nats, enum event_ids ids,
+                                 const struct message *message, natsMsg *reply)
 {
     json_t *root =
         json_loadb(natsMsg_GetData(reply), (size_t)natsMsg_GetDataLength(reply), 0, NULL);
@@ -205,7 +208,7 @@ static enum stored compare_reply(struct nats *nats, const struct message *messag
     if (stored != NULL)
         ours = nats_build(message, own, NULL, false, nats->scratch);
     if (ours != NULL)
-        found = compare(nats, stored, ours);
+        found = compare(nats, ids, stored, ours);
     natsMsg_Destroy(ours);
     json_decref(root);
     return found;
@@ -237,8 +240,8 @@ static enum stored conclude_silence(struct nats *nats, natsStatus status, int64_
     return nats->fetch_disabled ? STORED_UNREADABLE : STORED_SILENCE;
 }
 
-static enum stored find(struct nats *nats, const struct message *message, uint64_t sequence,
-                        int64_t deadline_ms)
+static enum stored find(struct nats *nats, enum event_ids ids, const struct message *message,
+                        uint64_t sequence, int64_t deadline_ms)
 {
     int64_t left_ms = clock_left_ms(deadline_ms);
     int64_t timeout_ms = left_ms < FETCH_TIMEOUT_MS ? left_ms : FETCH_TIMEOUT_MS;
@@ -255,7 +258,7 @@ static enum stored find(struct nats *nats, const struct message *message, uint64
     if (status != NATS_OK && status != NATS_NO_RESPONDERS)
         return conclude_silence(nats, status, timeout_ms);
     nats->last_fetch_timed_out = false;
-    found = status == NATS_OK ? compare_reply(nats, message, reply) : STORED_UNREADABLE;
+    found = status == NATS_OK ? compare_reply(nats, ids, message, reply) : STORED_UNREADABLE;
     natsMsg_Destroy(reply);
     return found;
 }
@@ -322,7 +325,7 @@ int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t dead
         if (nats->pending[i].state != NATS_DUPLICATE)
             continue;
         if (found != STORED_SILENCE)
-            found = find(nats, message, sequence, deadline_ms);
+            found = find(nats, batch->event_ids, message, sequence, deadline_ms);
         pending += judge(nats, batch, message, sequence, found);
         count++;
     }

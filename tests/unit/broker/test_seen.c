@@ -82,6 +82,18 @@ TEST(a_position_that_went_back_is_one_loss_with_the_command_that_finds_what_is_m
     assert_non_null(strstr(text, "outbox-relay audit --sink events --since 20"));
 }
 
+/* What is remembered may be younger than what was sent: it came with a later version. */
+TEST(a_loss_is_since_relays_came_to_know_the_table)
+{
+    int64_t now_ms = clock_wall_us() / 1000;
+
+    seen_began(seen, now_ms - 86400000);
+    acknowledge(&orders, 19);
+    assert_false(seen_acknowledged(seen, &orders, 19, 3));
+    assert_int_equal(taken(), 1);
+    assert_in_range(now_ms - losses[0].since_ms, 86400000, 90000000);
+}
+
 TEST(what_is_acknowledged_after_a_loss_is_remembered_again)
 {
     acknowledge(&orders, 19);
