@@ -61,7 +61,7 @@ int admin_forget_losses(struct admin *admin, const struct memory_audit *audit, s
         return -1;
     if (losses.count == 0) /* a role that may only read can audit, too */
         return 0;
-    if (admin_check_sent(admin, error) < 0) {
+    if (admin->options->on_sent == ON_SENT_DELETE || !table_knows_sent(&admin->table)) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                         "no audit can tell what is missing, since the table does not say what was"
                         " sent; once you have dealt with it: DELETE FROM %s WHERE kind = 'setting'"
