@@ -54,7 +54,7 @@ CREATE TABLE audit.named AS
 
 -- What a broker forgot that nobody had read, if that loss was named: it is taken to be the last that came before.
 CREATE TABLE audit.forgotten AS
-    SELECT DISTINCT ON (l.event_id) l.event_id::text AS id, number, a.at, place_of(l.id, l.payload) AS place
+    SELECT DISTINCT ON (l.event_id) l.event_id::text AS id, number, greatest(a.at, available_at) AS at, place_of(l.id, l.payload) AS place
     FROM forgettable JOIN amnesia a USING (number) JOIN ledger l USING (event_id)
     WHERE NOT EXISTS (SELECT FROM audit.delivered d WHERE d.id = l.event_id::text)
         AND EXISTS (SELECT FROM audit.named n
@@ -198,7 +198,7 @@ CALL audit.find('dead in place', 0, 'dead rows of which the outbox says nothing,
                                                   WHERE to_jsonb(o)->>''status'' = ''DEAD'') o ON o.event_id = d.id
      WHERE EXISTS (SELECT FROM pg_attribute WHERE attrelid = ''outbox''::regclass AND attname = ''last_error'')
          AND (d.id IS NULL OR (kept->>''last_error'', kept->>''attempts'' > ''0'') IS DISTINCT FROM (d.error, true))
-         AND NOT EXISTS (SELECT FROM told t JOIN ledger l USING (id) WHERE l.event_id::text = coalesce(d.id, o.event_id))');
+         AND NOT EXISTS (SELECT FROM told t JOIN ledger l ON t.id = l.id % 1000000000000 WHERE l.event_id::text = coalesce(d.id, o.event_id))');
 
 -- Every transfer in the bank's own book, and every event, must have its counterpart.
 CALL audit.find('history', 0, 'transfers and events unmatched',

@@ -12,9 +12,13 @@ ALTER TABLE pgbench_branches ADD COLUMN seq bigint NOT NULL DEFAULT 0;
 ALTER TABLE pgbench_accounts ADD COLUMN seq bigint NOT NULL DEFAULT 0;
 
 CREATE TABLE ledger (
-    event_id uuid PRIMARY KEY, id bigint, topic text /* its destination */, key text, type text, payload jsonb,
+    event_id uuid PRIMARY KEY, id bigint /* with ids.base */, topic text /* its destination */, key text, type text, payload jsonb,
     headers jsonb, created_at timestamptz, poison boolean NOT NULL, available_at timestamptz
 );
+
+-- Ids may begin anew (inject.py); then base is higher, so that the ids of the ledger go on.
+CREATE TABLE ids AS SELECT 0::bigint AS base;
+CREATE TABLE removed (event_id uuid);
 
 -- A topic beyond ASCII has a route to the bank's own (workload.go_beyond_ascii).
 CREATE FUNCTION destination_of(topic text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -32,7 +36,7 @@ CREATE FUNCTION sent_headers(headers jsonb, type text, payload jsonb) RETURNS js
 CREATE FUNCTION copy_to_ledger() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE is_poison boolean := NEW.type IS NOT NULL AND starts_with(NEW.type, 'poison ');
 BEGIN
-    INSERT INTO ledger VALUES (NEW.event_id, NEW.id, destination_of(NEW.topic), NEW.key, NEW.type,
+    INSERT INTO ledger VALUES (NEW.event_id, NEW.id + (SELECT base FROM ids), destination_of(NEW.topic), NEW.key, NEW.type,
                                CASE WHEN is_poison THEN NEW.payload ELSE NEW.payload - 'internal' END,
                                sent_headers(NEW.headers, NEW.type, NEW.payload), NEW.created_at, is_poison,
                                (to_jsonb(NEW)->>'available_at')::timestamptz);
@@ -72,6 +76,9 @@ BEGIN
     RETURN payload;
 END $$;
 
+-- Who closes it waits for the transactions with events, and no other begins.
+CREATE FUNCTION pass_gate() RETURNS void LANGUAGE sql AS 'SELECT pg_advisory_xact_lock_shared(3, 0)';
+
 -- The event of a transfer. seq counts the events of a key and is drawn under the lock of the key.
 -- Without a key it means nothing. A pause comes when the id is drawn, and before the row is there.
 CREATE FUNCTION post(key text, seq bigint, tid int, bid int, aid int, delta int, client int,
@@ -81,6 +88,7 @@ DECLARE
     event uuid := gen_random_uuid();
     body jsonb := payload_of(event, key, seq, tid, bid, aid, delta, client, nonce);
 BEGIN
+    PERFORM pass_gate();
     INSERT INTO outbox (event_id, topic, key, type, payload, headers)
     VALUES (event, topic_of(coalesce(key, event::text)), key, kind, after_pause(stored(body), pause_s),
             jsonb_build_object('client', client::text, 'seq', seq));
@@ -138,7 +146,7 @@ INSERT INTO elsewhere VALUES (0);
 
 -- Keys with a row that is to end dead amid good ones, which move no money: with order = "key" those
 -- behind it wait until the operator drops it, and with it goes what is kept in `dropped`.
-CREATE TABLE held (key text PRIMARY KEY, seq bigint NOT NULL DEFAULT 0);
+CREATE TABLE held (key text PRIMARY KEY, seq bigint NOT NULL DEFAULT 0, is_closed boolean NOT NULL DEFAULT false);
 CREATE TABLE dropped (event_id uuid, error text, raw jsonb);
 
 -- A row whose expression failed is kept as a whole.

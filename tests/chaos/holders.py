@@ -140,7 +140,7 @@ class Copier(Holder):
         words = (f"{self.branch}, {COPIED}, {draw.randint(1, 10 * self.branches)},"
                  f" {draw.randint(1, 100000)}, {draw.randint(-5000, 5000)}")
         pause_s = until - time.monotonic()
-        session.ask(f"SELECT lock_to_copy({self.branch})")
+        session.ask(f"SELECT pass_gate(), lock_to_copy({self.branch})")
         lines = session.ask(f"SELECT lines_to_copy({words})")
         session.send("\n".join([TO_OUTBOX + ";"] + lines[:COPIED_FIRST]) + "\n")
         time.sleep(pause_s)

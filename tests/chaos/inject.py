@@ -20,6 +20,9 @@ DEAD = "the relay was dead already"
 CRASH_S = 20  # how long a relay may take to reach the point where it dies
 RELOAD_S = 20  # a relay may be paused for 13 s
 ALTER_TRIES = 10
+REUSE_S = 25  # until no row waits for a moment
+IDS_MAX = 10 ** 12
+EMPTYINGS = ("TRUNCATE outbox", "DELETE FROM outbox")  # the second keeps the file node
 MENDED = 5  # dead rows, each time that poison comes
 STOP_S = 18  # shutdown_timeout is 15 s, and a second is allowed
 
@@ -41,10 +44,10 @@ NEW_SEQUENCE = {
     "locks": "LOCK TABLE outbox; ALTER TABLE outbox ALTER COLUMN id DROP IDENTITY IF EXISTS,"
              " ALTER COLUMN id DROP DEFAULT; DROP SEQUENCE IF EXISTS outbox_id_seq;"
              " CREATE SEQUENCE outbox_id_seq OWNED BY outbox.id;"
-             " SELECT setval('outbox_id_seq', (SELECT max(id) + 1000 FROM ledger));"
+             " SELECT setval('outbox_id_seq', (SELECT greatest(max(id) - max(base), 0) + 1000 FROM ledger, ids));"
              " ALTER TABLE outbox ALTER COLUMN id SET DEFAULT nextval('outbox_id_seq')",
     "trigger": "LOCK TABLE outbox; DROP SEQUENCE outbox_order_seq; CREATE SEQUENCE outbox_order_seq OWNED BY outbox.id;"
-               " SELECT setval('outbox_order_seq', (SELECT max(id) + 1000 FROM ledger))",
+               " SELECT setval('outbox_order_seq', (SELECT greatest(max(id) - max(base), 0) + 1000 FROM ledger, ids))",
 }
 
 # How PostgreSQL comes to refuse a settle, and what ends it.
@@ -446,6 +449,41 @@ class Injector:
             self.fleet.change_password(f"number {fault.number}")
         return self._terminate()
 
+    def begin_ids_anew(self, fault):
+        """Once nothing waits but behind dead rows, whose keys get no more events. The application waits meanwhile."""
+        if self.options.table == "computed":
+            return "dead rows are in the outbox still, with their ids"
+        empty = EMPTYINGS[fault.count % len(EMPTYINGS)]
+        sequence = "outbox_order_seq" if self.options.contract == "trigger" else "outbox_id_seq"
+        waits = (f"(EXISTS (SELECT FROM outbox WHERE {self.sampler.unsent}"
+                 " AND id NOT IN (SELECT id FROM outbox_parked WHERE state = 'unsettled'))"
+                 " OR EXISTS (SELECT FROM outbox_parked WHERE state NOT IN ('dead', 'behind', 'sent', 'unsettled')))")
+        statement = f"""
+            SET lock_timeout = '8s';
+            DO $$
+            BEGIN
+                PERFORM pg_advisory_xact_lock(3, 0);
+                FOR i IN 1 .. 100 LOOP
+                    EXIT WHEN NOT {waits};
+                    PERFORM pg_sleep(0.05);
+                END LOOP;
+                LOCK TABLE outbox;
+                IF {waits} THEN
+                    RAISE 'rows wait';
+                END IF;
+                INSERT INTO removed SELECT event_id FROM outbox;
+                {empty};
+                ALTER SEQUENCE {sequence} RESTART;
+                UPDATE ids SET base = base + {IDS_MAX};
+                UPDATE held SET is_closed = true;
+            END $$"""
+        with self._table_alone():
+            try:
+                wait_until(lambda: self.lab.try_sql(statement) is not None, REUSE_S, "nothing waits")
+            except Failure:
+                return "rows were waiting all the time"
+        return None
+
     def insert_poison(self, _):
         rows, taken = workload.insert_poison(self.lab, self.options.brokers, self.options.table)
         workload.hold_keys(self.lab, self.options.brokers)
@@ -487,15 +525,14 @@ class Injector:
             return "rows that were sent are gone"
         attempt = int(time.monotonic() * 1000)
         ids = self.lab.sql(
-            "WITH chosen AS (SELECT id, event_id FROM outbox WHERE sent_at IS NOT NULL"
+            "WITH chosen AS (SELECT event_id FROM outbox WHERE sent_at IS NOT NULL"
             " ORDER BY id DESC LIMIT 40), noted AS (INSERT INTO asked SELECT event_id,"
-            f" {attempt}, false FROM chosen) SELECT id FROM chosen").split()
+            f" {attempt}, false FROM chosen) SELECT event_id FROM chosen").split()
         if not ids:
             return "no row was sent"
         wait_until(lambda: not self.fleet.schema_broken, 30, "the table is whole")
         self._operator().command("replay", *ids)
-        self.lab.sql(f"UPDATE asked SET done = true WHERE attempt = {attempt} AND event_id IN"
-                     f" (SELECT event_id FROM ledger WHERE id IN ({', '.join(ids)}))")
+        self.lab.sql(f"UPDATE asked SET done = true WHERE attempt = {attempt}")
         return None
 
     def reload_batch(self, fault):
@@ -581,6 +618,7 @@ METHODS = {
     "old snapshot held": Injector.hold_snapshot,
     "no connections left": Injector.no_connections,
     "password rotated": Injector.rotate_password,
+    "ids begin anew": Injector.begin_ids_anew,
     "poison rows": Injector.insert_poison,
     "topic paused": Injector.pause,
     "key paused": Injector.pause,

@@ -91,6 +91,7 @@ KINDS = {
     "old snapshot held": Kind("postgres", 3, 6, 0.2, "all", never, *BACK),
     "no connections left": Kind("postgres", 1, 3, 0.5, "all", once, *BACK),
     "password rotated": Kind("postgres", 0, 0, 1, "all", once, *BACK),
+    "ids begin anew": Kind("all", 0, 0, 4, "all", once, *BACK),
     "poison rows": Kind("rows", 0, 0, 0.5, "all", never, *GONE),
     "topic paused": Kind("operator", 1, 4, 1.5, "all", never, *BACK),
     "key paused": Kind("operator", 1, 4, 1.5, "all", never, *BACK),
@@ -134,11 +135,11 @@ PROFILES = {"full": [name for name in KINDS if name not in CHURN], "short": SHOR
             "calm": ["poison rows"],  # for --churn and nothing else
             "amnesia": ["poison rows", *AMNESIA, "NATS stream purged", "relay killed", "relay paused", "relay paused past its session",
                         "sessions terminated, of all relays", "PostgreSQL restarted", "COMMIT reply lost",
-                        "routes changed", "rows replayed", "sink paused", "Kafka killed", "NATS killed"]}
+                        "routes changed", "rows replayed", "ids begin anew", "sink paused", "Kafka killed", "NATS killed"]}
 ALONE = ("relay killed", "sessions terminated, of one relay")  # and a connection of a broker
 ALONE_S = 8  # between two of them, and before the first
 PAUSE_S = 4  # in a calm, when what was broken before it is over
-PLANS = 200  # how many are drawn until one holds every kind
+PLANS = 1000  # how many are drawn until one holds every kind
 
 # count: how often, or how many; for CHURN: how many relays there are then.
 Fault = collections.namedtuple("Fault", "number at kind relay seconds count alone",

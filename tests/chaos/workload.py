@@ -151,7 +151,7 @@ def hold_keys(lab, brokers):
     of them behind it."""
     wanted = ", ".join(f"('{broker}.bank')" for broker in brokers)
     lab.sql(f"""
-        SELECT count(post_held(key, 2)) FROM held;
+        SELECT count(post_held(key, 2)) FROM held WHERE NOT is_closed;
         SELECT count(hold(key)) FROM (
             SELECT DISTINCT ON (topic) 'held' || taken + n AS key
             FROM (VALUES {wanted}) wanted (topic), generate_series(1, 100) n,
