@@ -234,7 +234,7 @@ static const char *choose_waited_columns(const void *about)
 {
     static const char *const texts[] = {
         [CLAIM_OUTBOX] = "",
-        [CLAIM_PARKED] = ",\nattempts, waited_ms, replayed_at, kept_problem",
+        [CLAIM_PARKED] = ",\nattempts, waited_ms, replayed_at, relay_kept_problem",
         [CLAIM_REFUSED] = ",\nattempts, waited_ms, replayed_at, relay_noted, relay_is_sent",
     };
 
@@ -254,7 +254,7 @@ static const char *choose_locked_values(const void *about)
 {
     if (((const struct lane_words *)about)->statement->kind == CLAIM_PARKED)
         return table_of(about)->is_computed ? statement_computed_parked
-                                            : "(SELECT *, {kept_problem} AS kept_problem FROM"
+                                            : "(SELECT *, {kept_problem} AS relay_kept_problem FROM"
                                               " locked OFFSET 0) judged";
     return is_computed(about) ? statement_computed_values : "locked";
 }
@@ -299,8 +299,8 @@ static int put_anew(FILE *out, const struct sql_call *call)
 
     if (!table_has(table_of(call->about), column_of(name)))
         return fprintf(out, "relay_locked.%s", name) < 0 ? -1 : 0;
-    return fprintf(out, "CASE WHEN is_anew THEN computed.%s ELSE relay_locked.%s END", name, name) <
-                   0
+    return fprintf(out, "CASE WHEN relay_is_anew THEN computed.%s ELSE relay_locked.%s END", name,
+                   name) < 0
                ? -1
                : 0;
 }

@@ -2,4 +2,4 @@
 -- why a row that is kept as a whole is not sent.
 , attempts,
 (extract(epoch FROM clock_timestamp() - parked_at) * 1000)::int8 AS waited_ms,
-replayed_at, kept_problem
+replayed_at, relay_kept_problem
