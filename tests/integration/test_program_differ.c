@@ -39,6 +39,18 @@ static void start_with(struct fixture *fixture, struct process *relay, const cha
     process_start(relay, NULL, "run", "-c", write_other(fixture, rest), NULL);
 }
 
+/* Beside the relay, which is the fixture's process. */
+static void expect_other(struct fixture *fixture, const char *command, const char *verb,
+                         const char *option, const char *value)
+{
+    struct process other;
+
+    (void)process_run(&other, NULL, command, verb, option, value, "-c", fixture->config, NULL);
+    if (other.status != 0)
+        fail_msg("%s %s: %s", command, verb, other.err);
+    process_free(&other);
+}
+
 TEST(a_row_that_only_a_newer_relay_routes_is_sent_by_it_soon)
 {
     struct fixture *fixture = *state;
@@ -153,6 +165,44 @@ TEST(an_operator_corrects_retries_or_drops_a_row_that_waits_for_a_route)
     expect(fixture, run(fixture, "dead", "drop", "1", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
+}
+
+/* Every lane of the relay has found that the rows wait for another configuration. */
+TEST(a_corrected_row_that_is_retried_is_sent_at_once_whatever_it_has_waited_for)
+{
+    static const char *const configs[] = {ROUTES("order"), STDOUT_SINK "\nallow = [\"order.>\"]"};
+    struct fixture *fixture = *state;
+    struct process *relay = &fixture->process;
+
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        int64_t began_ms;
+
+        write_relay_toml(fixture, "[relay]\nlanes = 1\npoll_interval = \"20ms\"\n%s", configs[i]);
+        process_free(relay);
+        process_start(relay, NULL, "run", "-c", fixture->config, NULL);
+        sql(fixture->conn,
+            "INSERT INTO outbox (topic, key) VALUES ('nope.x', 'a'),"
+            " ('nope.x', 'a'), ('order.made', 'a'), ('nope.x', 'b'), ('nope.y', 'c')");
+        wait_for_number(fixture->conn, 5,
+                        "SELECT count(*) FROM outbox_parked WHERE state IN ('waiting', 'behind')");
+        sql(fixture->conn, "UPDATE outbox_parked SET topic = 'order.paid' WHERE key = 'a'"
+                           " AND topic <> 'order.made'");
+        began_ms = harness_now_ms();
+        expect_other(fixture, "dead", "retry", "--topic", "order.paid");
+        wait_for_number(fixture->conn, 3,
+                        "SELECT count(*) FROM outbox_parked WHERE state = 'sent'");
+        assert_true(harness_now_ms() - began_ms < SOON_MS);
+        expect_other(fixture, "dead", "drop", "--topic", "nope.x");
+        assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(topic || ' ' || state, ' ')"
+                                                    " FROM outbox_parked WHERE state <> 'sent'"),
+                            "nope.y waiting");
+        process_stop(relay, SIGTERM);
+        load_printed(fixture, relay->out);
+        assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(line->>'topic', ' ' ORDER BY"
+                                                    " place) FROM printed"),
+                            "order.paid order.paid order.made");
+        sql(fixture->conn, "TRUNCATE outbox, outbox_parked; DROP TABLE printed");
+    }
 }
 
 /* A developer's relay, too, with a sink of its own. */

@@ -155,6 +155,35 @@ TEST(all_and_filters_choose_dead_rows_only)
     assert_string_equal(ids_where(fixture, "true"), "2,3,4");
 }
 
+/* A row that waits for a broker is sent once that has mended: it is named by its id. */
+TEST(a_topic_chooses_rows_that_wait_for_a_configuration_too)
+{
+    struct fixture *fixture = *state;
+
+    park_five(fixture);
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, topic, key, type, state, due, waits_for)"
+        " VALUES (6, 'nope.a', 'k', 'T1', 'waiting', now(), 'a configuration that routes nope.a'),"
+        " (7, 'nope.a', 'k', 'T1', 'waiting', NULL, 'a configuration that routes nope.a'),"
+        " (8, 'nope.a', 'l', 'T1', 'waiting', NULL, 'a configuration that permits out/nope.a'),"
+        " (9, 'nope.a', 'm', 'T1', 'waiting', now(), 'out/nope.a'),"
+        " (10, 'nope.a', 'n', 'T1', 'paused', now(), 'the end of the pause of topic nope.a'),"
+        " (11, 'nope.a', 'm', 'T1', 'behind', NULL, NULL)");
+    DEAD(fixture, 0, "retry", "--type", "T1", "--all");
+    DEAD(fixture, 0, "drop", "--type", "T1", "--since", "10m");
+    assert_string_equal(fixture->process.out, "dropped 0\n");
+    DEAD(fixture, 0, "retry", "--topic", "nope.a", "--dry-run");
+    assert_says(fixture->process.out, "would retry 3\n");
+    DEAD(fixture, 0, "retry", "--topic", "nope.*");
+    assert_string_equal(fixture->process.out, "3 rows will be tried again\n");
+    assert_string_equal(ids_where(fixture, "id > 5 AND state = 'retry' AND " RETRIED), "6,7,8");
+    sql(fixture->conn, "UPDATE outbox_parked SET state = 'waiting', due = NULL, waits_for ="
+                       " 'a configuration that routes nope.a' WHERE id IN (6, 8)");
+    DEAD(fixture, 0, "drop", "--topic", "nope.a");
+    assert_string_equal(fixture->process.out, "dropped 2\n");
+    assert_string_equal(ids_where(fixture, "id > 5"), "7,9,10,11");
+}
+
 TEST(a_dry_run_shows_the_rows_and_changes_nothing)
 {
     struct fixture *fixture = *state;

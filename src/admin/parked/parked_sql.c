@@ -3,6 +3,7 @@
 #include "admin/admin_session.h"
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
+#include "message/declined.h"
 #include "route/match.h"
 #include "sql/statements.h"
 
@@ -156,6 +157,7 @@ static const struct sql_word words[] = {
              " {event_id}::text END"},
     {"row_key", .text = "({id}::text || ' ' || {identity})"},
     {"parked_row_key", .text = "(id::text || ' ' || coalesce(identity, '@' || seq))"},
+    {"is_declined", .text = "(state = 'waiting' AND waits_for LIKE '" DECLINED_PREFIX "%')"},
     {"retried_raw", .choose = choose_retried_raw},
     {"missing_as_text", .text = statement_missing_as_text},
     {"since", .text = statement_since},
@@ -217,16 +219,15 @@ static const char *row_of(const struct parked_request *request, bool changes)
 }
 
 /* A row that PostgreSQL refuses is still in the outbox, from where it would be sent again if its
- * note were dropped. */
+ * note were dropped. A row that waits for a broker is sent once that has mended; one that waits for
+ * a configuration may have a wrong topic, by which it is then named. */
 static const char *choosable(const struct parked_request *request)
 {
-    bool by_id = request->id_count > 0;
-
-    if (request->verb == PARKED_RETRY)
-        return by_id ? "true" : "state = 'dead'";
-    if (request->verb == PARKED_DROP)
-        return by_id ? "NOT {is_note}" : "state = 'dead'";
-    return "true";
+    if (request->verb != PARKED_RETRY && request->verb != PARKED_DROP)
+        return "true";
+    if (request->id_count > 0)
+        return request->verb == PARKED_RETRY ? "true" : "NOT {is_note}";
+    return request->topic != NULL ? "(state = 'dead' OR {is_declined})" : "state = 'dead'";
 }
 
 struct parked_statement parked_statement(const struct parked_request *request)

@@ -1,13 +1,15 @@
--- Makes parked rows due. A row with an earlier parked row of its key becomes due only when that row has left.
+-- Makes parked rows due. A row with an earlier parked row of its key becomes due only when that row has left. Relays do
+-- not claim a row that waits for a configuration which they have found not to be theirs, so it does not wait any more.
 -- Returns the ids that name no row (NULL: none), seq (NULL: there is no row), and the values.
 -- By ids: $1 text[] the ids. By a filter: $1 int8 and $2 int8 the bounds of seq, both exclusive; NULL for any: $3 text
 -- the type; $4 text the topic; $5 text a regular expression for the topic; $6 timestamptz parked since.
 WITH {chosen}, done AS MATERIALIZED (
     UPDATE {parked} head
-    SET state = CASE WHEN state NOT IN ('dead', 'retry', 'behind') THEN state
+    SET state = CASE WHEN state NOT IN ('dead', 'retry', 'behind') AND NOT {is_declined} THEN state
                      WHEN {is_head} THEN 'retry'
                      ELSE 'behind' END,
         due = CASE WHEN {is_note} OR {is_head} THEN now() WHEN state = 'scheduled' THEN due END,
+        waits_for = CASE WHEN NOT {is_declined} THEN waits_for END,
         attempts = 0{retried_raw}
     FROM chosen
     WHERE seq = chosen_seq
