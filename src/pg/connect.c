@@ -524,7 +524,9 @@ static int set_time_zone(struct session *session, const struct session_options *
     "SET standard_conforming_strings = on; SET transform_null_equals = off; SET array_nulls = on;" \
     "SET quote_all_identifiers = off; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';"      \
     "SET bytea_output = 'hex'; SET extra_float_digits = 1; SET xmlbinary = 'base64';"              \
-    "SET xmloption = 'content'; SET client_min_messages = 'warning';"
+    "SET xmloption = 'content'; SET client_min_messages = 'warning';"                              \
+    "SET lc_time = 'C'; SET lc_monetary = 'C'; SET lc_numeric = 'C';"                              \
+    "SET default_text_search_config = 'pg_catalog.english';"
 
 /* The keepalive settings make the server release the row locks of a relay whose host died.
  * transaction_timeout is off because it could end a transaction whose rows have been published
@@ -532,7 +534,7 @@ static int set_time_zone(struct session *session, const struct session_options *
 static int apply_settings(struct session *session, const struct session_options *options,
                           struct error *error)
 {
-    char sql[1536];
+    char sql[2048];
     int version = session_server_version(session);
 
     (void)snprintf(sql, sizeof sql,

@@ -69,3 +69,26 @@ void holders_name(struct session *session, const char *const tables[HOLDERS_TABL
     }
     PQclear(result);
 }
+
+int holders_of_rows(struct session *session, const char *table, struct error *holder,
+                    struct error *error)
+{
+    const char *params[HOLDERS_TABLES] = {table};
+    PGresult *result =
+        session_query(session, sql_body(statement_lock_holders), HOLDERS_TABLES, params, error);
+    bool held;
+
+    if (result == NULL)
+        return -1;
+    held = PQgetvalue(result, 0, 2)[0] == 't';
+    if (held) {
+        (void)error_set(holder, ERROR_TRANSIENT, ERROR_DATABASE,
+                        "database: rows of %s are locked, so no lane can claim the events of these"
+                        " slices: by %s",
+                        table, PQgetvalue(result, 0, 0));
+        (void)error_hint(holder, "let that transaction end, or end it: %s",
+                         PQgetvalue(result, 0, 1));
+    }
+    PQclear(result);
+    return held;
+}

@@ -26,7 +26,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "catalog/notify.h"
+#include "pg/holders.h"
 #include "relay/lane.h"
 #include "relay/status_replies.h"
 
@@ -47,6 +49,8 @@
 #define LEASE_MS 10000
 #define CHECK_MS 5000  /* between checks of the trigger, which renew the lease */
 #define LATER_MS 30000 /* without listening when credit has run out or nothing arrives */
+#define LOOK_MS 2000   /* between looks for somebody who has locked slices */
+#define LOCKED_MS 5000 /* before that is logged */
 #define RETRY_MS 250   /* before reconnecting; doubled after each failure */
 #define RETRY_MS_MAX 2000
 #define LASTING_MS 5000 /* a connection that lasted this long counts as healthy */
@@ -54,12 +58,14 @@
 struct watcher {
     const struct watcher_shared *shared;
     struct watch *watch;
-    int failures;            /* consecutive connections that failed or did not last LASTING_MS */
-    int64_t connect_at_ms;   /* not before then is a connection made */
-    int64_t describe_at_ms;  /* when the tables are described; until then it answers questions */
-    int64_t described_at_ms; /* when they were, in this session; 0: they are not */
-    int64_t tick_at_ms;      /* when the next tick of the horizon is due */
-    uint64_t away;           /* the sinks that the session's name shows as away */
+    int failures;             /* consecutive connections that failed or did not last LASTING_MS */
+    int64_t connect_at_ms;    /* not before then is a connection made */
+    int64_t describe_at_ms;   /* when the tables are described; until then it answers questions */
+    int64_t described_at_ms;  /* when they were, in this session; 0: they are not */
+    int64_t tick_at_ms;       /* when the next tick of the horizon is due */
+    int64_t look_at_ms;       /* when it looks next for somebody who has locked slices */
+    int64_t locked_logged_ms; /* when it has logged one last */
+    uint64_t away;            /* the sinks that the session's name shows as away */
     struct status_replies replies;
     struct notify notify; /* the trigger, as of the last check */
     bool answering;       /* the session listens for the questions of `status` */
@@ -319,6 +325,34 @@ static int answer(struct watcher *watcher, struct error *error)
                                watch_table(watcher->watch)->oid, error);
 }
 
+/* A lane passes over a slice that is locked, as if another lane had it. So it is found here that
+ * somebody else has. */
+static int look_at_slices(struct watcher *watcher, struct error *error)
+{
+    struct trouble *trouble = watcher->shared->report->watcher;
+    int64_t now_ms = clock_now_ms();
+    struct error holder;
+    int held = 0;
+
+    if (watcher->shared->options->order == ORDER_KEY) {
+        if (now_ms < watcher->look_at_ms)
+            return 0;
+        watcher->look_at_ms = now_ms + LOOK_MS;
+        held = holders_of_rows(watch_session(watcher->watch),
+                               watch_table(watcher->watch)->slice_quoted, &holder, error);
+    }
+    if (held == 0)
+        trouble_end(trouble);
+    if (held <= 0)
+        return held;
+    trouble_note(trouble, &holder, false);
+    if (trouble_for_ms(trouble, now_ms) >= LOCKED_MS &&
+        log_limit_is_due(&watcher->locked_logged_ms, now_ms))
+        log_event(LOG_WARN, LOG_FIELDS(.error = holder.text, .hint = holder.hint),
+                  "some events wait");
+    return 0;
+}
+
 /* Whatever is wrong with the tables, the session answers questions about it. */
 static int describe(struct watcher *watcher, struct error *error)
 {
@@ -354,9 +388,7 @@ static int work(struct watcher *watcher, struct error *error)
     if (show_away(watcher, error) < 0 || tick(watcher, error) < 0 ||
         store_memory(watcher, false, error) < 0)
         return -1;
-    if (watcher->shared->report != NULL)
-        trouble_end(watcher->shared->report->watcher);
-    return 0;
+    return watcher->shared->report != NULL ? look_at_slices(watcher, error) : 0;
 }
 
 /* A tick, which is at most a second away, or the time to describe or to arm. */

@@ -549,7 +549,8 @@ static void refuse_each(struct fixture *fixture, const char *outbox, const char 
         " text) OWNER TO stranger; CREATE DOMAIN theirs.d AS text; ALTER DOMAIN theirs.d OWNER TO"
         " stranger; CREATE SCHEMA anyones; CREATE FUNCTION anyones.f(text) RETURNS text IMMUTABLE"
         " LANGUAGE sql AS 'SELECT $1'; GRANT CREATE ON SCHEMA anyones TO PUBLIC; GRANT USAGE ON"
-        " SCHEMA anyones, theirs TO PUBLIC; CREATE VIEW theirs.seen AS SELECT 1 AS one; GRANT SELECT ON"
+        " SCHEMA anyones, theirs TO PUBLIC; CREATE DOMAIN theirs.day AS date;"
+        " CREATE VIEW theirs.seen AS SELECT 1 AS one; GRANT SELECT ON"
         " theirs.seen TO PUBLIC");
     for (size_t i = 0; i < count; i++) {
         bool is_of_outbox = cases[i][0][0] == '>';
@@ -599,6 +600,16 @@ TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
         {"topic = \"('now'::timestamptz::text)\"", "has the time now"},
         {"topic = \"((kind::date + ('Today'::date - date '2020-01-01'))::text)\"",
          "has the time Today"},
+        {"topic = \"(lower('[now,infinity)'::tstzrange)::text)\"", "has the time now"},
+        {"topic = \"(('{now}'::timestamptz[])[1]::text)\"", "has the time now"},
+        {"topic = \"((string_to_array('tomorrow', ',')::date[])[1]::text)\"",
+         "has the time tomorrow"},
+        {"topic = \"(date_in('Yesterday'::cstring)::text)\"", "has the time Yesterday"},
+        {"topic = \"(timestamptz_in(cstring 'now', 0, -1)::text)\"", "has the time now"},
+        {"topic = \"($$now$$::timestamptz::text)\"", "has the time now"},
+        {"topic = \"((json_populate_record(NULL::public.outbox, '{\\\"sent_on\\\": \\\"now\\\"}')).sent_on::text)\"",
+         "has the time now"},
+        {"topic = \"('today'::theirs.day::text)\"", "has the time today"},
         {"topic = \"(time '12:00'::timetz::text)\"", "calls timetz(time without time zone)"},
         {"topic = \"(current_user::text)\"", "uses the current role"},
         {"topic = \"(session_user::text)\"", "uses the current role"},
@@ -721,9 +732,32 @@ TEST(an_expression_that_only_depends_on_the_row_is_accepted)
         "\"b\" = \"(array_to_string(ARRAY[seq, 1], ','))\"\n"
         "\"c\" = \"(to_json(details)::text || age(sent_on, available_at)::text)\"\n"
         "\"d\" = \"(CASE WHEN kind = 'today' THEN (sent_on + '1 day')::date::text END)\"\n"
+        "\"f\" = \"(CASE WHEN seq = ANY (ARRAY[7, 8]) AND kind = ANY ('{a,b}') AND seq <> ALL ('{1}') THEN 'now' ELSE"
+        " 'later' END || (sent_on + '1 day'))\"\n"
         "\"e\" = \"(current_database()::text || extract(epoch FROM sent_on)::text)\"\n");
     init(fixture);
     expect(fixture, run_command(fixture, "check"), 0);
+}
+
+TEST(a_value_does_not_depend_on_the_settings_of_the_database)
+{
+    struct fixture *fixture = *state;
+
+    make_table(fixture);
+    configure_with(fixture, OUTBOX,
+                   "[outbox.columns]\nid = \"seq\"\nevent_id = \"id\"\ntopic = \"kind\"\n"
+                   "payload = \"body\"\n[outbox.headers]\n"
+                   "\"a\" = \"(to_tsvector(details)::text || '-12.5'::numeric::money::text)\"\n");
+    init(fixture);
+    for (int i = 0; i < 2; i++) {
+        sql(fixture->conn, "INSERT INTO outbox (kind, details) VALUES ('k', 'the running dogs')");
+        drain(fixture, 0);
+        assert_string_equal(sql_text(fixture->conn, "SELECT line->'headers'->>'a' FROM printed"),
+                            "'dog':3 'run':2-$12.50");
+        sql(fixture->conn,
+            "DO $$BEGIN EXECUTE format('ALTER DATABASE %%I SET default_text_search_config ="
+            " ''pg_catalog.simple''', current_database()); END$$; DROP TABLE printed");
+    }
 }
 
 TEST(init_creates_no_table_for_expressions)

@@ -152,6 +152,22 @@ static const struct status_lane *busiest_lane(const struct status *status)
     return found;
 }
 
+/* Of sinks that are paused or away: what is said of these says why the rows wait. Those of a paused
+ * topic or key are parked. */
+static int64_t rows_of_held_sinks(const struct status *status)
+{
+    int64_t rows = 0;
+
+    for (int i = 0; i < status->sink_count; i++) {
+        const struct status_sink *sink = &status->sinks[i];
+
+        if (strcmp(sink->state, "away") == 0 ||
+            sink_is_paused(status, sink->name, strlen(sink->name)))
+            rows += sink->rows >= 0 ? sink->rows : status->backlog;
+    }
+    return rows;
+}
+
 /* Rows wait, none is sent, and nothing says why. */
 static void note_standstill(struct status *status)
 {
@@ -160,22 +176,22 @@ static void note_standstill(struct status *status)
     int64_t still_s = (status->taken_ms - last_ms) / 1000;
     bool is_busy = lane != NULL && lane->state_s >= BUSY_S;
 
-    if (status->backlog <= status->refused || last_ms == 0 ||
+    if (status->backlog <= status->refused + rows_of_held_sinks(status) || last_ms == 0 ||
         still_s < (is_busy ? BUSY_S : STILL_S) ||
-        (!is_busy && status->backlog_oldest_s < STILL_S) || status->trouble_count > 0 ||
-        status->pauses->count > 0 || a_sink_is_away(status))
+        (!is_busy && status->backlog_oldest_s < STILL_S) || status->trouble_count > 0)
         return;
-    finding_fix(
-        is_busy
-            ? findings_add(of(status), FINDING_ERROR,
-                           "rows wait, and none has been sent for %" PRId64
-                           " s: lane %d of relay %s has been %s for %.0f s",
-                           still_s, lane->number, lane->relay, lane->state, lane->state_s)
-            : findings_add(of(status), FINDING_ERROR,
-                           "rows wait, and none has been sent for %" PRId64 " s; no lane says why",
-                           still_s),
-        "SELECT pid, application_name, state, wait_event_type, wait_event, pg_blocking_pids(pid)"
-        " FROM pg_stat_activity WHERE application_name LIKE 'outbox-relay/%%';");
+    finding_fix(is_busy
+                    ? findings_add(of(status), FINDING_ERROR,
+                                   "rows wait, and none has been sent for %" PRId64
+                                   " s: lane %d of relay %s has been %s for %.0f s",
+                                   still_s, lane->number, lane->relay, lane->state, lane->state_s)
+                    : findings_add(of(status), FINDING_ERROR,
+                                   "rows wait, and none has been sent for %" PRId64
+                                   " s; no lane says why",
+                                   still_s),
+                "SELECT l.pid, application_name, state, relation::regclass, mode, granted,"
+                " pg_blocking_pids(l.pid) FROM pg_locks l LEFT JOIN pg_stat_activity USING (pid)"
+                " WHERE relation IS NOT NULL AND mode <> 'AccessShareLock';");
 }
 
 /* Nothing waits for such a relay, because the others send its rows; so nothing else shows it. */

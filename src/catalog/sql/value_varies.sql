@@ -3,7 +3,7 @@
 -- argument can depend on nothing else; the others are the ones that are named here. Most are STABLE because of
 -- settings that every session of the relay has (pg/connect.c), or because they call others. No dependency is kept on
 -- such functions, so they are found in the view's rule. The time of the day decides what a timetz is. A date and time
--- may be written as a word.
+-- may be written as a word, also inside a range, an array, a composite value or a cstring: types of these categories.
 -- $1 text the expression.
 SELECT used
 FROM (
@@ -26,7 +26,12 @@ LATERAL (
     WHERE op[1]::int4 < 13
     UNION ALL
     SELECT 'has the time ' || word[1]
-    FROM regexp_matches($1, '''[^'']*\m(now|today|tomorrow|yesterday)\M', 'i') word
-    WHERE rule ~ ':(consttype|resulttype) (1082|1083|1114|1184|1266) '
+    FROM regexp_matches($1, '[''$][^'']*\m(now|today|tomorrow|yesterday)\M', 'i') word
+    WHERE EXISTS (
+        SELECT
+        FROM regexp_matches(rule, ':(?:consttype|resulttype) ([0-9]+)', 'g') made (ids)
+        JOIN pg_catalog.pg_type t ON t.oid = ids[1]::oid
+        LEFT JOIN pg_catalog.pg_type element ON t.typcategory = 'A' AND element.oid = t.typelem
+        WHERE coalesce(element.typcategory, t.typcategory) IN ('D', 'R', 'A', 'C', 'P'))
 ) problems
 LIMIT 1

@@ -1,4 +1,5 @@
--- Who holds locks on the tables, up to three sessions or prepared transactions, and what ends the first of them.
+-- Who holds locks on the tables, up to three sessions or prepared transactions, what ends the first of them, and
+-- whether they are none of a relay and keep others from rows.
 -- $1 to $4 text the tables, quoted; NULL: none.
 --
 -- A lock that keeps writers out of the table is what kept the statement waiting; if there is none, it was a row's, and
@@ -45,5 +46,6 @@ SELECT string_agg(
                      || ')' END || ' on ' || relname, ', '),
        (array_agg(
            CASE WHEN pid IS NULL THEN 'ROLLBACK PREPARED ' || quote_literal(gid) || '; or COMMIT PREPARED'
-                ELSE 'SELECT pg_catalog.pg_terminate_backend(' || pid || ');' END))[1]
+                ELSE 'SELECT pg_catalog.pg_terminate_backend(' || pid || ');' END))[1],
+       coalesce(bool_or(rank > 1 AND coalesce(name, '') NOT LIKE 'outbox-relay/%'), false)
 FROM chosen
