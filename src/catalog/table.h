@@ -83,8 +83,10 @@ struct table {
     const struct outbox_header *header_names;        /* as configured */
     int header_count;
     bool is_computed; /* some value is an expression, or there are [outbox.headers], due or park */
-    char all_columns[ALL_COLUMNS_BYTES_MAX]; /* all that the table has, quoted: "a, b, ..." */
-    char listed_columns[LISTED_BYTES_MAX];   /* those that mark and park name: ", a, b" */
+    char all_columns[ALL_COLUMNS_BYTES_MAX];  /* all that the table has, quoted: "a, b, ..." */
+    char listed_columns[LISTED_BYTES_MAX];    /* those that mark and park name: ", a, b" */
+    char read_columns[ALL_COLUMNS_BYTES_MAX]; /* those that expressions read */
+    bool reads_rows; /* an expression reads whole rows, or more columns than have room there */
     unsigned char json_columns[200]; /* a bit for each of these that is json or jsonb; 1,600 is
                                         PostgreSQL's limit */
 };

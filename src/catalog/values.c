@@ -124,6 +124,17 @@ static int parse(struct table *table, struct session *session, const struct sour
     return 0;
 }
 
+/* Rows are told apart by the columns that their event is made of (put_identity). */
+static void note_read(struct table *table, const char *names, bool reads_rows)
+{
+    size_t len = strlen(table->read_columns);
+
+    table->reads_rows = table->reads_rows || reads_rows ||
+                        len + strlen(names) + sizeof ", " > sizeof table->read_columns;
+    if (!table->reads_rows)
+        (void)snprintf(table->read_columns + len, sizeof table->read_columns - len, "%s, ", names);
+}
+
 static int take_type(struct table *table, struct session *session, const struct source *source,
                      struct table_column *column, struct error *error)
 {
@@ -143,6 +154,8 @@ static int take_type(struct table *table, struct session *session, const struct 
     if (column == &table->columns[COLUMN_KEY])
         (void)snprintf(table->key_columns, sizeof table->key_columns, "%s",
                        PQgetvalue(result, 0, 6));
+    if (column >= &table->columns[COLUMN_EVENT_ID] && column < &table->columns[COLUMN_CREATED_AT])
+        note_read(table, PQgetvalue(result, 0, 7), PQgetvalue(result, 0, 8)[0] == 't');
     PQclear(result);
     if (!is_one)
         return refuse(table, source, "is more than one value");
@@ -364,7 +377,8 @@ static int describe_list(struct table *table, struct session *session, const str
     if (run_list(table, session, list, "PREPARE relay_list AS", rest, error) < 0)
         return error_is_sqlstate(error, "42601")
                    ? refuse(table, source,
-                            "sets a column twice, or the id or the key, which must stay")
+                            "sets a column twice, or the id or the key, which must stay,"
+                            " or in park sent_at, which the relay clears")
                    : take_failure(table, source, NO_POSITION, error);
     return run_given(table, session, "DEALLOCATE relay_list", "", error);
 }

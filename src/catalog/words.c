@@ -170,56 +170,66 @@ static bool is_listed(const char *list, const char *quoted, size_t quoted_len)
     return false;
 }
 
-/* The row as a JSON object of texts, but for these columns, after `first`. format() and to_json()
- * of a text use no casts, which the owner of a type may have made. */
-static int put_texts(FILE *out, const struct table *table, const char *first, const char *but)
+/* The whole row as a JSON object of texts, which json_populate_record() makes of it again, and the
+ * types of its columns, by which kept_problem.sql sees that they have changed. format() and
+ * to_json() of a text use no casts, which the owner of a type may have made. */
+static int put_raw(FILE *out, const struct sql_call *call)
 {
-    const char *comma = first[0] != '\0' ? "," : "";
+    const struct table *table = table_of(call->about);
     const char *at;
     size_t len;
     int i = 0;
 
-    (void)fprintf(out, "(SELECT row_to_json(relay_texts)::text FROM (SELECT%s", first);
+    (void)fprintf(out,
+                  "(SELECT row_to_json(relay_texts)::text FROM (SELECT (SELECT"
+                  " json_object_agg(attname, format_type(atttypid, NULL)) FROM"
+                  " pg_catalog.pg_attribute WHERE attrelid = %u AND attnum > 0 AND NOT"
+                  " attisdropped) AS \"column types\"",
+                  table->oid);
     for (at = next_quoted(table->all_columns, &len); len > 0; at = next_quoted(at + len, &len)) {
         bool is_json = (table->json_columns[i / 8] >> i % 8 & 1) != 0;
 
         i++;
-        if (is_listed(but, at, len))
-            continue;
         if (is_json)
-            (void)fprintf(out, "%s %.*s", comma, (int)len, at);
+            (void)fprintf(out, ", %.*s", (int)len, at);
         else
             (void)fprintf(out,
-                          "%s CASE WHEN %.*s IS DISTINCT FROM NULL THEN format('%%s', %.*s) END"
+                          ", CASE WHEN %.*s IS DISTINCT FROM NULL THEN format('%%s', %.*s) END"
                           " AS %.*s",
-                          comma, (int)len, at, (int)len, at, (int)len, at);
-        comma = ",";
+                          (int)len, at, (int)len, at, (int)len, at);
     }
     return put_string(out, ") relay_texts)");
 }
 
-/* The whole row, which json_populate_record() makes of it again, and the types of its columns, by
- * which kept_problem.sql sees that they have changed. */
-static int put_raw(FILE *out, const struct sql_call *call)
+/* The columns that the event is made of, but those that the relay writes. */
+static void put_event_columns(FILE *out, const struct table *table)
 {
-    const struct table *table = table_of(call->about);
-    char types[256];
+    const char *at;
+    size_t len;
+    const char *comma = "";
 
-    (void)snprintf(types, sizeof types,
-                   " (SELECT json_object_agg(attname, format_type(atttypid, NULL)) FROM"
-                   " pg_catalog.pg_attribute WHERE attrelid = %u AND attnum > 0 AND NOT"
-                   " attisdropped) AS \"column types\"",
-                   table->oid);
-    return put_texts(out, table, types, "");
+    for (at = next_quoted(table->all_columns, &len); len > 0; at = next_quoted(at + len, &len)) {
+        bool is_used = table->reads_rows || is_listed(table->read_columns, at, len);
+
+        for (int i = COLUMN_ID; i < COLUMN_CREATED_AT && !is_used; i++)
+            is_used = table->columns[i].expression == NULL &&
+                      is_listed(table->columns[i].quoted, at, len);
+        if (!is_used || is_listed(table->listed_columns, at, len) ||
+            (table->mark == NULL && is_listed(table->columns[COLUMN_SENT_AT].quoted, at, len)))
+            continue;
+        (void)fprintf(out, "%s%.*s", comma, (int)len, at);
+        comma = ", ";
+    }
 }
 
 /*
  * {identity}: a text by which a row is known besides its id, which another row may be given after a
- * TRUNCATE, a DELETE or a restore, and with it an event id that is made of the id. Whoever corrects
- * a row leaves its event id and created_at alone, so these are it where they cannot come again: one
- * is a uuid, or the other a time. Of any other table, and where they are NULL, it is all that the
- * relay does not write itself: there a row that is corrected counts as another one. Nothing is
- * computed by expressions, which may fail.
+ * TRUNCATE, a DELETE or a restore, and with it an event id that is made of the id. It is made of
+ * what stays the same while the row is that row, whatever columns its table has or is given, and
+ * whatever else another relay maps: of the event id if that is a uuid; else of event id and
+ * created_at if that is a time. Of any other table, and where they are NULL, it is a digest of the
+ * columns that the event is made of: there a row that is corrected counts as another one. Nothing
+ * is computed by expressions, which may fail.
  */
 static int put_identity(FILE *out, const struct sql_call *call)
 {
@@ -231,10 +241,9 @@ static int put_identity(FILE *out, const struct sql_call *call)
     bool has_time =
         created_at->expression == NULL && strncmp(created_at->base, "timestamp", 9) == 0;
     const char *zone = has_time && strstr(created_at->base, "with time") != NULL ? "tz" : "";
-    char but[LISTED_BYTES_MAX + QUOTED_BYTES_MAX];
 
     (void)fputs("coalesce(", out);
-    if (is_unique && !has_time)
+    if (is_unique)
         (void)fprintf(out, "CASE WHEN %s IS NOT NULL THEN format('%%s', %s) END, ",
                       event_id->quoted, event_id->quoted);
     if (has_event && has_time)
@@ -242,11 +251,9 @@ static int put_identity(FILE *out, const struct sql_call *call)
     if (has_time)
         (void)fprintf(out, "encode(timestamp%s_send(%s::timestamp%s), 'hex'), ", zone,
                       created_at->quoted, zone);
-    (void)snprintf(but, sizeof but, "%s%s", table->listed_columns,
-                   table->mark == NULL ? table->columns[COLUMN_SENT_AT].quoted : "");
-    (void)fputs("md5(", out);
-    (void)put_texts(out, table, "", but);
-    return put_string(out, "))");
+    (void)fputs("md5(format('%s', ROW(", out);
+    put_event_columns(out, table);
+    return put_string(out, "))))");
 }
 
 /* {moved_columns}: those that the outbox has; {noted_columns}: of these, what a note has; and their
@@ -301,13 +308,16 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || c == '_';
 }
 
-/* [outbox] park. $error, $attempts and $state are columns of "relay_given", outside of quotes. */
+/* [outbox] park. $error, $attempts and $state are columns of "relay_given", outside of quotes. The
+ * row may have been sent once, and brought back: it must not count as sent (choose_where_of_sent).
+ */
 static int put_park(FILE *out, const struct sql_call *call)
 {
     static const char *const names[] = {"error", "attempts", "state"};
+    const struct table *table = table_of(call->about);
     char quote = '\0';
 
-    for (const char *at = table_of(call->about)->park; *at != '\0'; at++) {
+    for (const char *at = table->park; *at != '\0'; at++) {
         size_t len = 0;
         bool is_given = false;
 
@@ -324,6 +334,9 @@ static int put_park(FILE *out, const struct sql_call *call)
             (void)fputc(*at, out);
         }
     }
+    if (table->mark != NULL && table_knows_sent(table))
+        (void)fprintf(out, ", %s = %s", table->columns[COLUMN_SENT_AT].quoted,
+                      table->columns[COLUMN_SENT_AT].not_null ? "'-infinity'" : "NULL");
     return 0;
 }
 
@@ -413,6 +426,12 @@ static const char *choose_parked_time(const void *about)
                : "parked_at";
 }
 
+/* Of a parked row that the argument chooses as "copy". */
+static const char *choose_is_known(const void *about)
+{
+    return table_of(about)->park != NULL ? statement_is_known : "NULL::bool";
+}
+
 static const struct sql_word words[] = {
     {"outbox", .put = put_table},
     {"parked", .put = put_table},
@@ -442,6 +461,7 @@ static const struct sql_word words[] = {
     {"raw", .put = put_raw},
     {"identity", .put = put_identity},
     {"is_out", .text = "({unsent}) IS NOT TRUE"},
+    {"is_known", .choose = choose_is_known},
     {"kept", .put = put_kept},
     {"where_of_sent", .choose = choose_where_of_sent},
     {"is_since_adoption",

@@ -43,8 +43,10 @@ static const char *fix_for(struct printing *printing, const struct parked_value 
 {
     char error[CELL_BYTES_MAX];
     char id[CELL_BYTES_MAX];
+    struct text stays = values[0].value;
     const struct remedy_names names = {printing->outbox,
-                                       text_of(value_named(values, count, "id", id, sizeof id))};
+                                       text_of(value_named(values, count, "id", id, sizeof id)),
+                                       stays.data != NULL && stays.data[0] == 't'};
 
     return remedy_write(printing->fix, sizeof printing->fix,
                         value_named(values, count, "error", error, sizeof error), &names);
@@ -91,8 +93,8 @@ static void print_on_terminal(struct printing *printing, const struct parked_val
         (void)printf("    fix: %s\n", fix);
 }
 
-/* A line a row: tabs between the values; on a terminal columns under a head. closure: a
- * struct printing. */
+/* A line a row: tabs between the values but the first, `stays`; on a terminal columns under a
+ * head. closure: a struct printing. */
 static void print_line(void *closure, const struct parked_value *values, int count)
 {
     struct printing *printing = closure;
@@ -102,7 +104,7 @@ static void print_line(void *closure, const struct parked_value *values, int cou
         printing->has_begun = true;
         return;
     }
-    for (int i = 0; i < count; i++) {
+    for (int i = 1; i < count; i++) {
         char safe[256];
         struct text value = values[i].value;
 
@@ -147,7 +149,7 @@ static void print_whole(void *closure, const struct parked_value *values, int co
     if (printing->has_begun)
         (void)putchar('\n');
     printing->has_begun = true;
-    for (int i = 0; i + 2 < count; i++) {
+    for (int i = 1; i + 2 < count; i++) {
         struct text value = values[i].value;
 
         if (value.data == NULL && strcmp(values[i].name, "raw") == 0)

@@ -66,8 +66,10 @@ struct message {
     int64_t due_ms;          /* until it may be sent ([outbox] due); 0: it may */
     int64_t note;            /* of a refused row: seq of its note in the parked table; 0: none */
     bool is_sent;            /* of a refused row: a broker has acknowledged it before */
-    bool blocked;            /* an earlier row of its key is parked, so this one has to wait */
-    bool unreadable;         /* PostgreSQL cannot read the row: only ctid and id are known */
+    bool stays;      /* it has a row in the outbox, from where `dead retry` copies it again */
+    bool is_unknown; /* a copy that is of none of the rows that have its id now */
+    bool blocked;    /* an earlier row of its key is parked, so this one has to wait */
+    bool unreadable; /* PostgreSQL cannot read the row: only ctid and id are known */
     /* From the row's headers column, where JSON's null is NULL, and from [outbox.headers]. When a
      * CloudEvent is made, they become its headers, and the payload may become the whole event
      * (broker_wrap). */

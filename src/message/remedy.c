@@ -11,12 +11,12 @@
     "make room: let consumers acknowledge, or nats stream purge; or raise the limit: nats stream"  \
     " edit STREAM "
 
-#define CORRECT "correct the row in {parked}: its "
+#define CORRECT "correct the row in {kept}: its "
 #define RETRY "; then outbox-relay dead retry {id}"
 #define TOPIC CORRECT "topic, or the [[route]]'s" RETRY
 
-/* Part of a reason, and what mends it, with {parked} for the table of parked rows and {id} for the
- * row's id. The first that occurs counts, so the more precise stand first. */
+/* Part of a reason, and what mends it, with {kept} for the table where the row is to be corrected
+ * and {id} for the row's id. The first that occurs counts, so the more precise stand first. */
 static const struct {
     const char *part;
     const char *remedy;
@@ -116,7 +116,7 @@ static const struct {
     /* ---- the row itself, whatever the broker (route/, outbox/, sinks) ---- */
     {"no [[route]] matches",
      "add a [[route]] for this topic and start the relay anew; or " CORRECT "topic" RETRY},
-    {"uses a column that is NULL", "fill the column in {parked}, or have the [[route]] do"
+    {"uses a column that is NULL", "fill the column in {kept}, or have the [[route]] do"
                                    " without it" RETRY},
     {"allow list does not permit", "add it to allow of the [sink], or have a [[route]] lead"
                                    " elsewhere, and start the relay anew"},
@@ -140,8 +140,7 @@ static const struct {
     {"event id is NULL", CORRECT "event_id must not be NULL" RETRY},
     {"event_id is empty", CORRECT "event_id must not be empty" RETRY},
     {"PostgreSQL cannot compute the values of this row",
-     "correct the expression in the configuration, or the row in {parked}: its column"
-     " raw" RETRY},
+     "correct the expression in the configuration, or the row in {kept}{raw}" RETRY},
     {"PostgreSQL cannot read this row", CORRECT "value that cannot be read" RETRY},
 };
 
@@ -177,9 +176,14 @@ const char *remedy_write(char *out, size_t size, const char *reason,
     if (at == NULL)
         return NULL;
     while (*at != '\0' && len + 1 < size) {
-        if (strncmp(at, "{parked}", 8) == 0) {
-            len += (size_t)snprintf(out + len, size - len, "%s_parked", names->outbox);
-            at += 8;
+        if (strncmp(at, "{kept}", 6) == 0) {
+            len += (size_t)snprintf(out + len, size - len, "%s%s", names->outbox,
+                                    names->stays ? "" : "_parked");
+            at += 6;
+        } else if (strncmp(at, "{raw}", 5) == 0) {
+            len += (size_t)snprintf(out + len, size - len, "%s",
+                                    names->stays ? "" : ": its column raw");
+            at += 5;
         } else if (strncmp(at, "{id}", 4) == 0) {
             len += (size_t)snprintf(out + len, size - len, "%.*s", typed ? (int)names->id.len : 2,
                                     typed ? names->id.data : "ID");

@@ -11,6 +11,7 @@
 struct remedy_names {
     const char *outbox; /* as in the configuration */
     struct text id;     /* of the row; NULL: of several, for which ID stands */
+    bool stays;         /* the row stays in the outbox, from where `dead retry` copies it again */
 };
 
 /* Writes what mends a refusal, told by the reason that was given for it (batch_refuse), so that it

@@ -52,6 +52,10 @@ void fill_fields(const struct batch *batch, struct message *message, int row)
         message->note = wire_int8(PQgetvalue(result, row, CLAIM_NOTE));
         message->is_sent = PQgetvalue(result, row, CLAIM_IS_SENT)[0] != 0;
     }
+    if (batch->parked && !PQgetisnull(result, row, CLAIM_IS_KNOWN)) {
+        message->stays = PQgetvalue(result, row, CLAIM_IS_KNOWN)[0] != 0;
+        message->is_unknown = !message->stays;
+    }
     if (!PQgetisnull(result, row, CLAIM_DUE))
         message->due_ms = wire_int8(PQgetvalue(result, row, CLAIM_DUE));
     message->blocked = !PQgetisnull(result, row, CLAIM_BLOCKED);

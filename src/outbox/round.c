@@ -158,7 +158,7 @@ static int read_rows(struct round *round, PGresult *answer, struct error *error)
     if (is_claim(round))
         return check_columns(answer,
                              request->refused  ? CLAIM_IS_SENT
-                             : request->parked ? CLAIM_PROBLEM
+                             : request->parked ? CLAIM_IS_KNOWN
                                                : CLAIM_DUE,
                              error);
     round->batch->count = 0;

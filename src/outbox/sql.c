@@ -234,7 +234,7 @@ static const char *choose_waited_columns(const void *about)
 {
     static const char *const texts[] = {
         [CLAIM_OUTBOX] = "",
-        [CLAIM_PARKED] = ",\nattempts, waited_ms, replayed_at, relay_kept_problem",
+        [CLAIM_PARKED] = ",\nattempts, waited_ms, replayed_at, relay_kept_problem, is_known",
         [CLAIM_REFUSED] = ",\nattempts, waited_ms, replayed_at, relay_noted, relay_is_sent",
     };
 

@@ -375,32 +375,47 @@ static bool may_claim_ahead(const struct lane *lane)
            !sinks_are_all_paused(&lane->sinks);
 }
 
+static const char *hint_for(const struct lane *lane, const struct message *message, char *out,
+                            size_t size)
+{
+    const struct outbox_options *outbox = &lane->options->outbox;
+    const struct remedy_names names = {outbox->table, message->id,
+                                       message->stays ||
+                                           (!lane->batch.parked && outbox->park != NULL)};
+
+    if (message->outcome == OUTCOME_REFUSED)
+        return refused_remedy(message->reason);
+    if (message->outcome == OUTCOME_SENT)
+        return "if it is the same row, end it yourself; map a uuid as event_id or a timestamp as"
+               " created_at, by which a row is known also after it was corrected";
+    return remedy_write(out, size, message->reason, &names);
+}
+
 /* What else happened to rows is in `status` and `dead list`. */
 static void log_row(struct lane *lane, const struct message *message)
 {
-    static struct log_limit limit = {.lines = "dead or refused rows"};
+    static struct log_limit limit = {.lines = "dead, refused or unknown rows"};
     const struct sink_options *sinks = lane->options->sinks;
-    const struct remedy_names names = {lane->options->outbox.table, message->id};
     const char *what = "the row and its key wait";
-    char remedy[REMEDY_BYTES];
+    char hint[REMEDY_BYTES];
 
     if (message->outcome == OUTCOME_DEAD)
         what = "the row is dead";
+    if (message->outcome == OUTCOME_SENT)
+        what = "sent by its copy alone: the row with its id in the outbox is another one, or was"
+               " corrected so that it cannot be told from one";
     if (!lane->announced && lane->announce != NULL)
         lane->announce(lane->closure);
     lane->announced = true;
     if (!log_limit_takes(&limit, ROW_LINES_MAX, clock_now_ms()))
         return;
-    log_event(
-        LOG_WARN,
-        LOG_FIELDS(.lane = lane->number,
-                   .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,
-                   .destination = message->destination, .row = message->id,
-                   .error = message->reason,
-                   .hint = message->outcome == OUTCOME_REFUSED
-                               ? refused_remedy(message->reason)
-                               : remedy_write(remedy, sizeof remedy, message->reason, &names)),
-        "%s", what);
+    log_event(LOG_WARN,
+              LOG_FIELDS(.lane = lane->number,
+                         .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,
+                         .destination = message->destination, .row = message->id,
+                         .error = message->reason,
+                         .hint = hint_for(lane, message, hint, sizeof hint)),
+              "%s", what);
 }
 
 static void note_outcomes(struct lane *lane)
@@ -416,6 +431,7 @@ static void note_outcomes(struct lane *lane)
         const struct message *message = &batch->messages[i];
 
         if (message->outcome == OUTCOME_DEAD ||
+            (message->outcome == OUTCOME_SENT && message->is_unknown) ||
             (message->outcome == OUTCOME_REFUSED && message->is_new_refusal))
             log_row(lane, message);
     }

@@ -25,7 +25,8 @@ static void log_missing(const struct missing *missing, const struct missing_dest
 {
     const char *sink = item->sink >= 0 ? missing->options->sinks[item->sink].name : NULL;
     bool is_away = level != LOG_INFO;
-    const struct remedy_names names = {.outbox = missing->options->outbox.table};
+    const struct remedy_names names = {.outbox = missing->options->outbox.table,
+                                       .stays = missing->options->outbox.park != NULL};
     char buffer[REMEDY_BYTES];
     const char *remedy = remedy_write(buffer, sizeof buffer, item->reason, &names);
     char shown[sizeof item->name + 16];

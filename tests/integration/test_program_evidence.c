@@ -162,6 +162,55 @@ TEST(a_column_that_is_said_to_be_the_relays_tells_what_it_has_sent_since_it_came
     }
 }
 
+/* It was sent once, corrected, brought back within `where`, and could then not be sent. */
+TEST(a_row_that_stays_unsent_in_its_table_is_neither_purged_nor_replayed)
+{
+    static const char parks[] = "[outbox]\ntable = \"public.events\"\nwhere = \"status = 'NEW'\"\n"
+                                "mark = \"status = 'SENT', sent_on = now()\"\n"
+                                "park = \"status = 'FAILED'%s\"\n[outbox.columns]\n"
+                                "sent_at = \"sent_on\"\n" STDOUT_SINK "\nallow = [\"t\"]\n";
+    static const char *const times[] = {"timestamptz", "timestamp NOT NULL DEFAULT 'epoch'"};
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < 2; i++) {
+        sql(fixture->conn,
+            "SET client_min_messages = warning; DROP TABLE IF EXISTS events, events_parked,"
+            " events_control, events_slice; SET ROLE " HARNESS_RELAY "; CREATE TABLE events (id"
+            " bigserial PRIMARY KEY, event_id uuid NOT NULL UNIQUE DEFAULT gen_random_uuid(), topic"
+            " text NOT NULL DEFAULT 't', key text, payload jsonb, status text NOT NULL DEFAULT"
+            " 'NEW', sent_on %s); RESET ROLE",
+            times[i]);
+        say_only_relay_writes(fixture, "events.sent_on");
+        write_relay_toml(fixture, parks, "");
+        if (run_command(fixture, "init") == 5) {
+            execute_printed(fixture);
+            expect(fixture, run_command(fixture, "init"), 0);
+        }
+        expect(fixture, drain(fixture), 0);
+        sql(fixture->conn, "INSERT INTO events (key) VALUES ('a'), ('b')");
+        expect(fixture, drain(fixture), 0);
+        assert_int_equal(count_lines(fixture->process.out), 2);
+        sql(fixture->conn, "UPDATE events SET status = 'NEW', topic = 'nowhere' WHERE key = 'a'");
+        expect(fixture, drain(fixture), 1);
+        for (int j = 0; j < 2; j++) { /* also when its copy is gone */
+            expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 1);
+            expect(fixture,
+                   run(fixture, "replay", "--since", "1h", "--dry-run", "-c", fixture->config), 0);
+            assert_says(fixture->process.out, "would replay 1");
+            if (j == 0)
+                expect(fixture, run(fixture, "dead", "drop", "1", "-c", fixture->config), 0);
+        }
+        expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+        assert_string_equal(fixture->process.out, "purged 1\n");
+        assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(key || status, ',') FROM"
+                                                    " events"),
+                            "aFAILED");
+    }
+    write_relay_toml(fixture, parks, ", sent_on = now()");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "in park sent_at, which the relay clears");
+}
+
 TEST(a_column_that_init_makes_is_the_relays)
 {
     struct fixture *fixture = *state;

@@ -89,9 +89,18 @@ TEST(a_dead_row_is_mended_and_retried_where_it_is)
 
         open_with(fixture, orders[i % 2], mode, "");
         insert_and_drain(fixture);
+        assert_says(fixture->process.err, "correct the row in public.outbox: its topic");
         assert_int_equal(
             sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'BEHIND'"),
             i % 2 == 0 ? 3 : 0);
+        expect(fixture, run(fixture, "dead", "show", "3", "-c", fixture->config), 0);
+        assert_says(fixture->process.out, "\nfix           correct the row in public.outbox: its");
+        sql(fixture->conn, "UPDATE outbox SET topic = 'nowhere' WHERE id = 3");
+        expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
+        drain(fixture, 1);
+        assert_says(fixture->process.err, "correct the row in public.outbox: its topic");
+        expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+        assert_says(fixture->process.out, "correct the row in public.outbox: its topic");
         sql(fixture->conn, "UPDATE outbox SET topic = 'good' WHERE id = 3");
         expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
         drain(fixture, 0);

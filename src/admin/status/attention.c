@@ -261,7 +261,8 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
         const char *rows = status->parked_is_bound   ? "or more rows wait"
                            : strcmp(count, "1") == 0 ? "row waits"
                                                      : "rows wait";
-        const struct remedy_names names = {.outbox = admin->options->table};
+        const struct remedy_names names = {.outbox = admin->options->table,
+                                           .stays = admin->options->park != NULL};
         char buffer[REMEDY_BYTES];
         const char *remedy = remedy_write(buffer, sizeof buffer, why, &names);
 

@@ -1,5 +1,6 @@
 -- Part: the line of a row, with texts cut, because a row may be parked for a huge text, and a page has many rows.
 seq,
+{is_known:copy.seq = chosen_seq} AS stays, -- not shown
 {sure_text:id} AS id,
 {parked_state_in_words} AS state,
 left({sure_text:event_id}, 1024) AS event_id,

@@ -1,5 +1,6 @@
 -- Part: a row for people, with long texts cut.
 seq,
+{is_known:copy.seq = chosen_seq} AS stays, -- not shown
 {sure_text:id} AS id,
 left({sure_text:event_id}, 1024) AS event_id,
 {parked_state_in_words} AS state,
