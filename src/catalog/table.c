@@ -174,8 +174,10 @@ int table_refuse_missing(const struct table *table, struct error *error)
                          table->lacks_schema ? name : "", table->lacks_schema ? "; then" : "");
     else if (table->lacks_schema)
         (void)error_hint(error, "CREATE SCHEMA %s; then: outbox-relay init", name);
-    else
+    else if (strcmp(table->quoted, "\"public\".\"outbox\"") == 0)
         (void)error_hint(error, "outbox-relay init");
+    else
+        (void)error_hint(error, "correct the name of the table; or make it: outbox-relay init");
     return error_mark_schema(error);
 }
 

@@ -528,7 +528,7 @@ static int repair(struct auditing *auditing, struct error *error)
         copied += step;
     }
     (void)fprintf(stderr,
-                  "sent again: %" PRId64 "; relays publish them now. %" PRId64
+                  "to be sent again: %" PRId64 ", by relays whose sink is not paused. %" PRId64
                   " were purged or wait to be sent again already\n",
                   copied, count - copied);
     return 0;

@@ -262,7 +262,7 @@ TEST(repair_sends_what_is_missing_and_nothing_else)
     sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) SELECT 'a', 'k', now() FROM"
                        " generate_series(1, 5)");
     expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 1);
-    assert_says(fixture->process.err, "sent again: 5");
+    assert_says(fixture->process.err, "to be sent again: 5");
     drain(fixture);
     audit_all(fixture, 0);
     assert_clean(fixture, 25);
