@@ -65,7 +65,7 @@ demo: deps ## run real transactions through relays to NATS and Kafka, and audit 
 test: deps ## run unit and integration tests against real servers
 	@$(MAKE) --no-print-directory -j$(shell nproc) built
 	@$(MAKE) --no-print-directory test-unit
-	@$(MAKE) --no-print-directory -j2 --output-sync=target test-integration audit-faults
+	@$(MAKE) --no-print-directory -j2 test-integration audit-faults
 	@$(MAKE) --no-print-directory -j2 --output-sync=target audit-tools audit-pages
 
 check: ## what to run before each commit: lint and the unit tests

@@ -179,6 +179,8 @@ int admin_check_sent(struct admin *admin, struct error *error);
 int64_t admin_clock_ms(struct admin *admin, struct error *error);
 /* What relays had noticed as a loss before this audit needs nobody's attention any more. 0, or -1.
  */
+/* The table that has them, quoted. */
+const char *admin_losses_table(const struct admin *admin);
 int admin_forget_losses(struct admin *admin, const struct memory_audit *audit, struct error *error);
 
 /* Unsent rows, and parked ones that will be tried again. -1: too many to count, or *error says why.
@@ -224,6 +226,8 @@ struct purge {
 int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
                 bool (*stop)(const void *closure), const void *closure, struct purge *purge,
                 struct error *error);
+/* Raises the age at which rows may be purged while a loss may need them. */
+int admin_raise_age(struct admin *admin, int64_t *age_ms, struct error *error);
 int64_t admin_count_purgeable(struct admin *admin, int64_t age_ms, struct error *error);
 
 /* Chooses a new probe for destinations whose probe row was dropped while other rows wait. 0 or

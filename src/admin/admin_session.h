@@ -51,8 +51,6 @@ int inspect_values(struct admin *admin, struct findings *findings, struct error 
 #define HOLDERS_LONG_S 300
 int inspect_holders(struct admin *admin, int long_s, struct findings *findings,
                     struct error *error);
-/* losses.c: rows that were sent so long ago may be needed to find and repair a loss. */
-int losses_raise_age(struct admin *admin, int64_t *age_ms, struct error *error);
 /* What brokers may have lost, at this level; for `status` too. */
 int inspect_losses(struct admin *admin, enum finding_level level, struct findings *findings,
                    struct sink_losses *losses, struct error *error);

@@ -36,7 +36,7 @@ int inspect_losses(struct admin *admin, enum finding_level level, struct finding
     return 0;
 }
 
-int losses_raise_age(struct admin *admin, int64_t *age_ms, struct error *error)
+int admin_raise_age(struct admin *admin, int64_t *age_ms, struct error *error)
 {
     int64_t lost_ms = 0;
 
@@ -51,6 +51,11 @@ int64_t admin_clock_ms(struct admin *admin, struct error *error)
 {
     return admin_number(admin, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8", 0,
                         NULL, error);
+}
+
+const char *admin_losses_table(const struct admin *admin)
+{
+    return admin->table.control_quoted;
 }
 
 int admin_forget_losses(struct admin *admin, const struct memory_audit *audit, struct error *error)

@@ -153,7 +153,7 @@ int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
     purge->purged = 0;
     purge->refused = 0;
     if (describe_check_whole(&admin->table, admin->options, error) < 0 ||
-        losses_raise_age(admin, &age_ms, error) < 0 || admin_settle_adoption(admin, error) < 0)
+        admin_raise_age(admin, &age_ms, error) < 0 || admin_settle_adoption(admin, error) < 0)
         return -1;
     (void)snprintf(run.age, sizeof run.age, "%" PRId64, age_ms);
     status = purge_quickly(&run, statement_purge_parked, error);
@@ -176,7 +176,7 @@ int64_t admin_count_purgeable(struct admin *admin, int64_t age_ms, struct error 
     int64_t sent = 0;
 
     if (describe_check_whole(&admin->table, admin->options, error) < 0 ||
-        losses_raise_age(admin, &age_ms, error) < 0)
+        admin_raise_age(admin, &age_ms, error) < 0)
         return -1;
     (void)snprintf(age, sizeof age, "%" PRId64, age_ms);
     count = admin_number(admin, statement_count_purgeable_parked, 1, params, error);

@@ -457,8 +457,9 @@ static bool identify(struct seen *seen, const struct seen_place *key, const char
     if (place == NULL || strcmp(place->identity, identity) == 0)
         return true;
     if (place->identity[0] != '\0') {
-        (void)snprintf(text, sizeof text, "%s %s, and %s before",
-                       is_cluster ? "the servers belong to cluster" : "it was made anew: at",
+        (void)snprintf(text, sizeof text,
+                       is_cluster ? "the servers belong to cluster %s, and belonged to %s before"
+                                  : "it was made anew at %s; the one before was made at %s",
                        identity, place->identity);
         is_lost = lose(seen, key, is_cluster ? SEEN_OTHER_CLUSTER : SEEN_MADE_ANEW, text);
     }

@@ -81,21 +81,17 @@ int memory_forget_losses(const struct table *table, struct session *session,
                          const struct memory_audit *audit, struct error *error)
 {
     char *sinks = sql_text_array(audit->sinks, audit->sink_count);
-    char *configured = audit->configured != NULL
-                           ? sql_text_array(audit->configured, audit->configured_count)
-                           : NULL;
     char began[24], since[24];
-    const char *params[4] = {sinks, began, since, configured};
+    const char *params[4] = {sinks, began, since, audit->is_missing ? "true" : "false"};
     PGresult *result = NULL;
 
     (void)snprintf(began, sizeof began, "%" PRId64, audit->began_ms);
     (void)snprintf(since, sizeof since, "%" PRId64, audit->since_ms);
-    if (sinks == NULL || (configured == NULL && audit->configured != NULL))
+    if (sinks == NULL)
         (void)error_no_memory(error);
     else
         result = table_query(table, session, statement_forget_losses, 4, params, error);
     free(sinks);
-    free(configured);
     PQclear(result);
     return result != NULL ? 0 : -1;
 }

@@ -64,10 +64,9 @@ int memory_read_losses(const struct table *table, struct session *session,
 struct memory_audit {
     const char *const *sinks;
     int sink_count;
-    const char *const *configured; /* all sinks of the configuration; NULL: one was asked for */
-    int configured_count;
     int64_t began_ms; /* by the database's clock */
     int64_t since_ms; /* of what was sent since then; 0: ever */
+    bool is_missing;  /* it found events missing */
 };
 
 /* Forgets what needs nobody's attention after it. */

@@ -91,13 +91,20 @@ static int open_sinks(struct auditing *auditing, struct error *error)
     }
     if (is_one_audited)
         return 0;
-    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                     auditing->arguments->sink != NULL
-                         ? "no [sink.%s] is configured that can be read back: one of type nats, or "
-                           "of type kafka with event ids in its messages"
-                         : "no sink is configured that can be read back: one of type nats, or of "
-                           "type kafka with event ids in its messages",
-                     auditing->arguments->sink);
+    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                    auditing->arguments->sink != NULL
+                        ? "no [sink.%s] is configured that can be read back: one of type nats, or "
+                          "of type kafka with event ids in its messages"
+                        : "no sink is configured that can be read back: one of type nats, or of "
+                          "type kafka with event ids in its messages",
+                    auditing->arguments->sink);
+    if (auditing->arguments->sink != NULL)
+        (void)error_hint(
+            error,
+            "for a sink that is used no more, of which status names a loss: DELETE FROM"
+            " %s WHERE kind = 'setting' AND name LIKE 'lost %s/%%'",
+            admin_losses_table(auditing->admin), auditing->arguments->sink);
+    return -1;
 }
 
 static void close_sinks(struct auditing *auditing)
@@ -556,19 +563,17 @@ static int check(const struct arguments *arguments, struct error *error)
 static void forget_losses(struct auditing *auditing)
 {
     const struct arguments *arguments = auditing->arguments;
-    const char *read[SINKS_MAX], *configured[SINKS_MAX];
+    const char *read[SINKS_MAX];
     struct memory_audit audit = {.sinks = read,
-                                 .configured = arguments->sink == NULL ? configured : NULL,
                                  .began_ms = auditing->began_ms,
+                                 .is_missing = auditing->missing_count > 0,
                                  .since_ms =
                                      arguments->since != NULL ? auditing->sent.since_ms : 0};
     struct error error;
 
-    for (int i = 0; i < auditing->config->relay.sink_count; i++) {
-        configured[audit.configured_count++] = options_of(auditing, i)->name;
+    for (int i = 0; i < auditing->config->relay.sink_count; i++)
         if (auditing->sinks[i].is_read)
             read[audit.sink_count++] = options_of(auditing, i)->name;
-    }
     if (audit.sink_count == 0 || arguments->from != NULL || arguments->to != NULL ||
         admin_forget_losses(auditing->admin, &audit, &error) == 0)
         return;

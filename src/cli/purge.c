@@ -12,6 +12,7 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
         arguments->older_than_ms >= 0 ? arguments->older_than_ms : options->retention_ms;
     struct error error;
     struct purge purge = {0};
+    int64_t kept_ms = age_ms;
     struct admin *admin;
     int status = -1;
 
@@ -29,6 +30,11 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
     }
     if (status == 0 && options->on_sent == ON_SENT_MARK && admin_check_sent(admin, &error) < 0)
         (void)fprintf(stderr, "outbox-relay: warning: %s\n  fix: %s\n", error.text, error.hint);
+    if (status == 0 && admin_raise_age(admin, &kept_ms, &error) == 0 && kept_ms > age_ms)
+        (void)fprintf(
+            stderr, "outbox-relay: what was sent since a broker may have lost events is kept until"
+                    " an audit has looked, and a day longer where events are missing\n"
+                    "  fix: outbox-relay status\n");
     admin_close(admin);
     if (status < 0)
         return cli_fail(&error);

@@ -15,7 +15,7 @@ struct batch_chunk;
 enum event_ids {
     EVENT_IDS_COINCIDE, /* as far as the table tells */
     EVENT_IDS_DISTINCT, /* not at one time; a later row may have the id of one that is gone */
-    EVENT_IDS_FRESH     /* never */
+    EVENT_IDS_FRESH     /* never, unless an application gives one to two rows */
 };
 
 struct batch {

@@ -166,6 +166,31 @@ static bool can_be_typed(struct text id)
     return id.data != NULL && id.len > 0 && id.len <= ID_BYTES_MAX && id.data[0] != '-';
 }
 
+/* A part of a name as the configuration has it, with `suffix`, as SQL has to have it. */
+static size_t put_part(char *out, size_t size, const char *part, size_t len, const char *suffix)
+{
+    bool is_quoted = len > 1 && part[0] == '"';
+    bool is_plain = strspn(part, "abcdefghijklmnopqrstuvwxyz0123456789_") >= len;
+
+    if (is_quoted)
+        return (size_t)snprintf(out, size, "%.*s%s\"", (int)len - 1, part, suffix);
+    return (size_t)snprintf(out, size, is_plain ? "%.*s%s" : "\"%.*s%s\"", (int)len, part, suffix);
+}
+
+static size_t put_table(char *out, size_t size, const char *table, const char *suffix)
+{
+    size_t dot = table[0] == '"' ? strcspn(table + 1, "\"") + 2 : strcspn(table, ".");
+    size_t len = 0;
+
+    if (dot < strlen(table) && table[dot] == '.') {
+        len = put_part(out, size, table, dot, "");
+        if (len + 1 < size)
+            out[len++] = '.';
+        table += dot + 1;
+    }
+    return len < size ? len + put_part(out + len, size - len, table, strlen(table), suffix) : len;
+}
+
 const char *remedy_write(char *out, size_t size, const char *reason,
                          const struct remedy_names *names)
 {
@@ -177,8 +202,7 @@ const char *remedy_write(char *out, size_t size, const char *reason,
         return NULL;
     while (*at != '\0' && len + 1 < size) {
         if (strncmp(at, "{kept}", 6) == 0) {
-            len += (size_t)snprintf(out + len, size - len, "%s%s", names->outbox,
-                                    names->stays ? "" : "_parked");
+            len += put_table(out + len, size - len, names->outbox, names->stays ? "" : "_parked");
             at += 6;
         } else if (strncmp(at, "{raw}", 5) == 0) {
             len += (size_t)snprintf(out + len, size - len, "%s",

@@ -213,7 +213,6 @@ static const char *choose_is_held(const void *about)
     return sql_keeps_order(table_of(about), options_of(about)) ? statement_is_held : "false";
 }
 
-/* Where rows have no order, none waits for another one of its key. */
 static const char *choose_copied_runs(const void *about)
 {
     return table_of(about)->park != NULL ? statement_copied_runs : "";
@@ -225,6 +224,7 @@ static const char *choose_ready_runs(const void *about)
                                          : "SELECT relay_run FROM runs WHERE NOT {is_held}";
 }
 
+/* Where rows have no order, none waits for another one of its key. */
 static const char *choose_left_key(const void *about)
 {
     return sql_keeps_order(table_of(about), options_of(about)) ? "{key_text:key}" : "NULL::text";

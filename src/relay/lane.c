@@ -386,8 +386,8 @@ static const char *hint_for(const struct lane *lane, const struct message *messa
     if (message->outcome == OUTCOME_REFUSED)
         return refused_remedy(message->reason);
     if (message->outcome == OUTCOME_SENT)
-        return "if it is the same row, end it yourself; map a uuid as event_id or a timestamp as"
-               " created_at, by which a row is known also after it was corrected";
+        return "if it is the same row, mark it as sent yourself; map a uuid as event_id or a"
+               " timestamp as created_at, by which a row is known also after it was corrected";
     return remedy_write(out, size, message->reason, &names);
 }
 

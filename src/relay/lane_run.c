@@ -60,11 +60,8 @@ static bool made_progress(struct lane *lane, const struct run_state *run_state,
         return false;
     if (batch->count > 0)
         return !lane->settle_failed && batch_count(batch, OUTCOME_UNSENT) < batch->count;
-    if (result != LANE_IDLE || !run_state->asked ||
-        !trouble_ends_when_idle(&lane->report.trouble, quiet_ms))
-        return false;
-    lane->settle_failed = false; /* another lane has settled the rows */
-    return true;
+    return result == LANE_IDLE && run_state->asked &&
+           trouble_ends_when_idle(&lane->report.trouble, quiet_ms);
 }
 
 /* A lane that has kept its connection need not wait longer and longer: only its next rows would. */
@@ -76,6 +73,7 @@ static void note_success(struct lane *lane, struct run_state *run_state, enum la
     made = made_progress(lane, run_state, result);
 
     if (made) {
+        lane->settle_failed = false; /* this lane has settled its rows, or another one has */
         trouble_end(&lane->report.trouble);
         lane_report_up(&lane->report, REPORT_DATABASE);
     }

@@ -64,4 +64,19 @@ static inline void publish_reconnecting(void)
     while (publish_within(WAIT_MS) < 0 && clock_left_ms(deadline_ms) > 0);
 }
 
+/* As by two lanes: `second` is sent by `other` after the batch, and its answers are read before. */
+static inline void publish_crosswise(struct broker *other, struct batch *second)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    wait_until_ready();
+    assert_int_equal(broker_ready(other, &error), 0);
+    broker_send(broker, &batch, SINK, deadline_ms);
+    broker_send(other, second, SINK, deadline_ms);
+    assert_int_equal(broker_await(other, second, SINK, deadline_ms, &error), 0);
+    assert_int_equal(broker_await(broker, &batch, SINK, deadline_ms, &error), 0);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), batch.count);
+    assert_int_equal(count_verdicts(second, VERDICT_SENT), second->count);
+}
+
 #endif

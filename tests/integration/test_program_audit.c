@@ -944,7 +944,15 @@ TEST(a_stream_that_was_made_anew_is_named_by_a_relay_that_starts_until_an_audit_
     assert_null(strstr(fixture->process.err, "acknowledged messages are lost"));
 }
 
-TEST(what_was_sent_since_a_loss_is_not_purged_until_an_audit_has_looked)
+static void purge_all(struct fixture *fixture, int left)
+{
+    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+    assert_int_equal(strstr(fixture->process.err, "may have lost events is kept") != NULL,
+                     left > 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), left);
+}
+
+TEST(what_was_sent_since_a_loss_is_not_purged_until_it_is_repaired_or_a_day_after_the_audit)
 {
     struct fixture *fixture = *state;
     jsStreamConfig config;
@@ -953,11 +961,37 @@ TEST(what_was_sent_since_a_loss_is_not_purged_until_an_audit_has_looked)
     send_rows(fixture, 20);
     stream_again(fixture, &config);
     drain(fixture);
-    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+    purge_all(fixture, 20);
     audit_of(fixture, 1, "--sink", "bus");
     assert_counted(fixture, "missing", 20);
-    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
+    assert_said_of_losses(fixture, false);
+    purge_all(fixture, 20);
+    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 1);
+    assert_says(fixture->process.err, "to be sent again: 20");
+    drain(fixture);
+    purge_all(fixture, 20);
+    sql(fixture->conn, "UPDATE outbox_control SET set_at = set_at - interval '25 hours' WHERE name"
+                       " LIKE 'audited %%'");
+    purge_all(fixture, 0);
+}
+
+TEST(an_audit_ends_no_warning_of_a_sink_that_its_configuration_lacks)
+{
+    struct fixture *fixture = *state;
+
+    send_rows(fixture, 1);
+    sql(fixture->conn, "INSERT INTO outbox_control (kind, name, value) VALUES ('setting',"
+                       " 'lost old/s', '{\"sink\": \"old\", \"text\": \"it was made anew\"}')");
+    audit_all(fixture, 0);
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "sink old may have lost events");
+    expect(fixture, run(fixture, "audit", "--sink", "old", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "no [sink.old] is configured");
+    assert_says(fixture->process.err, "name LIKE 'lost old/%'");
+    sql(fixture->conn, "DELETE FROM \"public\".\"outbox_control\" WHERE kind = 'setting' AND name"
+                       " LIKE 'lost old/%%'");
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    assert_null(strstr(fixture->process.out, "may have lost"));
 }
 
 TEST(where_the_table_does_not_say_what_was_sent_no_audit_ends_the_warning)

@@ -335,3 +335,63 @@ TEST(a_row_that_takes_the_place_of_one_whose_commit_is_refused_is_sent)
     PQfinish(other);
     PQfinish(holder);
 }
+
+/* ---- the duplicate window of JetStream ---- */
+
+static void publish_to_jetstream(struct fixture *fixture, const char *stream, const char *columns)
+{
+    const char *url = getenv("TEST_NATS_URL");
+
+    assert_non_null(url);
+    write_relay_toml(fixture,
+                     "[outbox]\nadopt = true\nwhere = \"status = 'NEW'\"\n" MARK
+                     "[outbox.columns]\n%s[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\n"
+                     "stream = \"%s\"\ncreate = true\nallow = [\"%s.>\"]\n",
+                     columns, url, stream, stream);
+    expect(fixture, run_command(fixture, "init"), 0);
+}
+
+/* The stream takes the second message for the first. */
+TEST(another_event_with_a_known_event_id_is_dead_and_the_same_one_with_another_payload_is_not)
+{
+    static const char again[] = "UPDATE outbox SET payload = '2', status = 'NEW'";
+    static const struct {
+        const char *columns;
+        const char *then; /* after the first row has been sent */
+        int dead;
+    } cases[] = {
+        {"event_id = \"uid\"\ncreated_at = \"made_at\"\n", again, 0},
+        {"event_id = \"uid\"\ncreated_at = \"\"\n", again, 0},
+        {"event_id = \"id\"\ncreated_at = \"made_at\"\n", again, 0},
+        {"event_id = \"id\"\ncreated_at = \"\"\n", again, 1},
+        {"event_id = \"id\"\ncreated_at = \"made_at\"\n",
+         "TRUNCATE outbox RESTART IDENTITY; INSERT INTO outbox (payload) VALUES ('2')", 1},
+        {"event_id = \"('e-' || id)\"\ncreated_at = \"\"\n",
+         "TRUNCATE outbox RESTART IDENTITY; INSERT INTO outbox (payload) VALUES ('2')", 1},
+        {"event_id = \"last_error\"\ncreated_at = \"made_at\"\n",
+         "INSERT INTO outbox (payload, last_error, made_at) SELECT '2', last_error, made_at FROM"
+         " outbox",
+         1},
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char stream[64];
+
+        (void)snprintf(stream, sizeof stream, "%.40s-%zu", fixture->name, i);
+        open_with(fixture, shapes[0], MARK);
+        publish_to_jetstream(fixture, stream, cases[i].columns);
+        sql(fixture->conn,
+            "ALTER TABLE outbox ALTER topic SET DEFAULT '%s.a', ALTER key SET DEFAULT 'k', ALTER"
+            " last_error SET DEFAULT 'request-1'; INSERT INTO outbox (payload) VALUES ('1')",
+            stream);
+        (void)drain(fixture, 0);
+        sql(fixture->conn, "%s", cases[i].then);
+        (void)drain(fixture, cases[i].dead);
+        assert_int_equal(strstr(fixture->process.err, "its payload differs") != NULL,
+                         !cases[i].dead);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state"
+                                                   " = 'dead' AND error LIKE '%%collides%%'"),
+                         cases[i].dead);
+    }
+}

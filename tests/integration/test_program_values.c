@@ -260,12 +260,13 @@ TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
     make_table(fixture);
     configure_with(fixture, OUTBOX "due = \"available_at\"\n", COLUMNS);
     init(fixture);
-    sql(fixture->conn,
-        "INSERT INTO outbox (kind, details, available_at) SELECT 'k' || n %% 2,"
-        " '{\"topic\": \"t\"}', CASE n WHEN 3 THEN now() + interval '2 s' WHEN 4 THEN"
-        " '-infinity' WHEN 11 THEN 'infinity' END FROM generate_series(1, 11) n");
     process_free(&fixture->process);
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&fixture->process, "lanes");
+    sql(fixture->conn,
+        "INSERT INTO outbox (kind, details, available_at) SELECT 'k' || n %% 2,"
+        " '{\"topic\": \"t\"}', CASE n WHEN 3 THEN now() + interval '10 s' WHEN 4 THEN"
+        " '-infinity' WHEN 11 THEN 'infinity' END FROM generate_series(1, 11) n");
     wait_for_number(fixture->conn, 6, "SELECT count(*) FROM outbox WHERE status = 'SENT'");
     assert_int_equal(
         sql_number(fixture->conn,

@@ -355,7 +355,7 @@ static bool says(const char *text, const char *part)
     return strcasestr(text, part) != NULL;
 }
 
-/* "the login of credentials_file ended at 2026-01-02T03:04:05Z"; false: it has not. */
+/* "its user JWT has expired at 2026-01-02T03:04:05Z; sign a new one"; false: it has not. */
 static bool has_login_ended(const struct sink_options *options, char *out, size_t size)
 {
     time_t expires = nats_login_expires(options);

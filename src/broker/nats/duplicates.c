@@ -89,8 +89,8 @@ static int count_headers(natsMsg *ours)
 }
 
 /* Names do not repeat, so the headers are the same if they are as many and each one is among
- * ours. If not, *differs is the name of one that is not, or "number of
- * headers". */
+ * ours. If not, *differs is the name of one that is not, or
+ * "number of headers". */
 static bool is_same_headers(char *headers, natsMsg *ours, int wanted, const char **differs)
 {
     char *next = strstr(headers, "\r\n");
@@ -275,6 +275,16 @@ static void warn(struct nats *nats)
     nats->warned = true;
 }
 
+/* Whether another row of the batch has this event id: an application has given it to both. */
+static bool is_shared(const struct batch *batch, const struct message *message)
+{
+    for (int i = 0; i < batch->count; i++)
+        if (&batch->messages[i] != message &&
+            text_equal(batch->messages[i].event_id, message->event_id))
+            return true;
+    return false;
+}
+
 /* Returns 1 when the message stays pending, else 0. */
 static int judge(struct nats *nats, struct batch *batch, struct message *message, uint64_t sequence,
                  enum stored found)
@@ -326,6 +336,8 @@ int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t dead
             continue;
         if (found != STORED_SILENCE)
             found = find(nats, batch->event_ids, message, sequence, deadline_ms);
+        if (found == STORED_ALTERED && is_shared(batch, message))
+            found = STORED_ANOTHER;
         pending += judge(nats, batch, message, sequence, found);
         count++;
     }

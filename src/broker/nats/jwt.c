@@ -11,40 +11,18 @@
 
 #define CREDS_BYTES_MAX 16384
 
-/* Base64 without padding, with - and _ (RFC 4648, 5). `out` has room for `len` bytes. */
-static size_t decode(const char *text, size_t len, char *out)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    unsigned bits = 0;
-    size_t count = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        const char *digit = text[i] != '\0' ? strchr(digits, text[i]) : NULL;
-
-        if (digit == NULL)
-            return 0;
-        bits = bits << 6 | (unsigned)(digit - digits);
-        if (i % 4 != 0)
-            out[count++] = (char)(bits >> (6 - 2 * (i % 4)));
-    }
-    return count;
-}
-
-/* The second of the JWT's three parts, between dots. */
+/* The second of the JWT's three parts, between dots, is base64 (RFC 4648, 5). */
 static int64_t expiry_in(const char *creds)
 {
-    char claims[CREDS_BYTES_MAX];
     const char *jwt = strstr(creds, "-----BEGIN NATS USER JWT-----");
     const char *part = jwt != NULL ? strchr(jwt, '.') : NULL;
-    const char *end = part != NULL ? strchr(part + 1, '.') : NULL;
-    json_t *json;
-    int64_t expires;
+    size_t len = 0;
+    char *claims = part != NULL ? nats_decode(part + 1, &len) : NULL;
+    json_t *json = claims != NULL ? json_loadb(claims, len, 0, NULL) : NULL;
+    int64_t expires = json_integer_value(json_object_get(json, "exp"));
 
-    if (end == NULL)
-        return 0;
-    json = json_loadb(claims, decode(part + 1, (size_t)(end - part - 1), claims), 0, NULL);
-    expires = json_integer_value(json_object_get(json, "exp"));
     json_decref(json);
+    free(claims);
     return expires;
 }
 

@@ -353,7 +353,7 @@ static void report_login(const struct nats *nats, struct findings *findings)
     finding_fix(findings_add(findings, FINDING_WARNING,
                              "sink %s: the user JWT in credentials_file expires in %" PRId64
                              " h: from then on the server refuses the login",
-                             nats->base.options->name, left_s / 3600),
+                             nats->base.options->name, left_s > 0 ? left_s / 3600 : 0),
                 "sign a new one, and write it to the file; the relay reads it at each connection");
 }
 

@@ -19,7 +19,7 @@ char *nats_decode(const char *text, size_t *len)
     if (bytes == NULL)
         return NULL;
     for (size_t i = 0; i < text_len; i++) {
-        const char *digit = strchr(digits, text[i]);
+        const char *digit = strchr(digits, text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i]);
 
         if (digit == NULL)
             break;

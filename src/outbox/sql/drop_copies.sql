@@ -1,5 +1,12 @@
--- Part: deletes the copies of rows that are taken out of the outbox again, because their owner had brought them back
--- within `where`. The copy of another row that had the id of one stays.
-DELETE FROM {parked} copy USING taken
-WHERE copy.in_outbox IS TRUE AND copy.id = taken.id AND coalesce(copy.identity, taken.identity) = taken.identity
-RETURNING copy.id AS dropped_id, copy.seq AS dropped_seq
+-- Part: deletes the copies of the rows "taken", which their owner has brought back within `where`. The copy of another
+-- row that had the id of one stays. The copies are locked in the order in which `dead retry` locks them: otherwise the
+-- two could wait for each other, and PostgreSQL would roll back a batch that is published.
+DELETE FROM {parked}
+WHERE seq = ANY (ARRAY(
+    SELECT copy.seq
+    FROM {parked} copy
+    JOIN taken ON copy.in_outbox IS TRUE AND copy.id = taken.id
+              AND coalesce(copy.identity, taken.identity) = taken.identity
+    ORDER BY copy.seq
+    FOR UPDATE OF copy))
+RETURNING id AS dropped_id, seq, {left_key} AS left_key

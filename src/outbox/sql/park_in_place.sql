@@ -22,7 +22,7 @@ WITH given AS (
         SELECT head.*, g.place, g.error, g.attempts, g.waits_for, g.state, g.due,
                g.state = 'behind' AND {is_head} AND {is_first_taken} AS is_first
         FROM (
-            SELECT *, coalesce((SELECT min(dropped_seq) FROM replaced WHERE dropped_id = taken.id), {last_seq}) AS seq
+            SELECT *, coalesce((SELECT min(replaced.seq) FROM replaced WHERE dropped_id = taken.id), {last_seq}) AS seq
             FROM taken
         ) head JOIN given g USING (relay_row)
     ) judged_row
