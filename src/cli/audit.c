@@ -566,7 +566,7 @@ static void forget_losses(struct auditing *auditing)
     const char *read[SINKS_MAX];
     struct memory_audit audit = {.sinks = read,
                                  .began_ms = auditing->began_ms,
-                                 .is_missing = auditing->missing_count > 0,
+                                 .is_missing = audit_count(auditing->audit, AUDIT_MISSING) > 0,
                                  .since_ms =
                                      arguments->since != NULL ? auditing->sent.since_ms : 0};
     struct error error;

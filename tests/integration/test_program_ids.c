@@ -348,6 +348,8 @@ static void publish_to_jetstream(struct fixture *fixture, const char *stream, co
                      "[outbox.columns]\n%s[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\n"
                      "stream = \"%s\"\ncreate = true\nallow = [\"%s.>\"]\n",
                      columns, url, stream, stream);
+    if (run_command(fixture, "init") == 5)
+        execute_printed(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
 }
 

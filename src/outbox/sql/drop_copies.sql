@@ -3,10 +3,12 @@
 -- two could wait for each other, and PostgreSQL would roll back a batch that is published.
 DELETE FROM {parked}
 WHERE seq = ANY (ARRAY(
-    SELECT copy.seq
-    FROM {parked} copy
-    JOIN taken ON copy.in_outbox IS TRUE AND copy.id = taken.id
-              AND coalesce(copy.identity, taken.identity) = taken.identity
-    ORDER BY copy.seq
-    FOR UPDATE OF copy))
+    SELECT seq FROM {parked}
+    WHERE seq = ANY (ARRAY(
+        SELECT copy.seq
+        FROM taken
+        JOIN {parked} copy ON copy.in_outbox IS TRUE AND copy.id = taken.id
+                          AND coalesce(copy.identity, taken.identity) = taken.identity))
+    ORDER BY seq
+    FOR UPDATE))
 RETURNING id AS dropped_id, seq, {left_key} AS left_key
