@@ -36,7 +36,7 @@ LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 PRESETS    := $(sort $(wildcard config/presets/*.toml))
 STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql))
 SOURCES    := $(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp))
-OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/presets.o $(BUILD)/obj/sample.o $(BUILD)/obj/guesses.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o $(BUILD)/obj/statements.o
+OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/presets.o $(BUILD)/obj/sample.o $(BUILD)/obj/guesses.o $(BUILD)/obj/hints.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o $(BUILD)/obj/statements.o
 LIBRARY    := $(BUILD)/librelay.a
 BINARY     := $(BUILD)/outbox-relay
 
@@ -173,6 +173,13 @@ $(BUILD)/gen/presets.c: $(PRESETS) config/presets Makefile
 		echo 'const struct embedded_preset embedded_presets[] = {'; \
 		for name in $(sort $(basename $(notdir $(PRESETS)))); do \
 			echo "{\"$$name\", preset_$$(echo $$name | tr - _)},"; done; echo '{0, 0}};'; } > $@
+
+# A table of the lines of config/hints.tsv (base/hint.h). The compiler names the line that has not three columns.
+$(BUILD)/gen/hints.c: config/hints.tsv Makefile
+	@mkdir -p $(@D)
+	@{ echo 'extern const struct hint { const char *where, *words, *advice; } embedded_hints[];'; \
+		echo 'const struct hint embedded_hints[] = {'; echo '#line 1 "$<"'; \
+		sed 's/^#.*//; s/[\\"]/\\&/g; s/\t/", "/g; s/..*/{"&"},/' $<; echo '{0, 0, 0}};'; } > $@
 
 # src/ROOM/sql/NAME.sql is embedded as statement_NAME. sql_own_names are the names that the statements give to what may
 # stand beside columns of a user's table.

@@ -2,9 +2,9 @@
 
 #include "admin/words.h"
 #include "base/clock.h"
+#include "base/hint.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
-#include "catalog/refused.h"
 #include "catalog/sql_text.h"
 #include "sql/statements.h"
 
@@ -66,7 +66,7 @@ static void refuse(struct run *run, int row, const char *why)
         return;
     (void)snprintf(purge->row, sizeof purge->row, "%s", PQgetvalue(run->page, row, 1));
     (void)snprintf(purge->why, sizeof purge->why, "%s", why);
-    purge->fix = refused_remedy(why);
+    purge->fix = hint_find("settle", text_of(why));
 }
 
 /* A row that is neither deleted nor refused: another purge was faster, or a trigger keeps it. */

@@ -11,9 +11,6 @@
 #define REFUSED_UNSENT "refused" /* publish the row, then settle it */
 #define REFUSED_SENT "unsettled" /* only settle it: a broker has acknowledged it */
 
-/* What makes PostgreSQL accept a row that it has refused with this error, as a note keeps it. */
-const char *refused_remedy(const char *why);
-
 #define REFUSED_MAX 10000 /* notes; every claim reads all of them */
 
 #endif

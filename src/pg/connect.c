@@ -4,6 +4,7 @@
 #include "pg/connect.h"
 
 #include "base/clock.h"
+#include "base/hint.h"
 #include "base/log_limit.h"
 #include "base/secret.h"
 #include "pg/conninfo.h"
@@ -65,72 +66,6 @@ static void drop(void *argument)
  * libpq's own texts, which are in English, have none. */
 #define SEVERITY_ENDS ":  "
 
-struct refusal {
-    const char *says;
-    const char *fix; /* NULL: the message itself says enough */
-};
-
-/* Messages of libpq or the server that waiting does not help against, and what to change; and
- * below them the SQLSTATE of each, by which the same message is recognised in another language. */
-static const struct refusal refusals[] = {
-    {"certificate verify failed", "the server's certificate has expired, or the file given as"
-                                  " sslrootcert in database.url does not contain the CA that"
-                                  " signed it"},
-    {"does not match host name", "set host in database.url to the name in the server's certificate;"
-                                 " hostaddr=ADDRESS can give the address to connect to"},
-    {"root certificate file", "add sslrootcert=FILE to database.url: the certificate of the CA that"
-                              " signed the server's certificate"},
-    {"server does not support SSL", "sslmode in database.url requires TLS: set ssl = on in the"
-                                    " server's postgresql.conf"},
-    {"requires a valid client certificate", "add sslcert=FILE sslkey=FILE to database.url"},
-    {"certificate authentication failed", "the common name (CN) of the certificate given as sslcert"
-                                          " in database.url must be the name of the role"},
-    {"alert unknown ca", "the server does not trust the CA that signed the certificate given as"
-                         " sslcert in database.url (ssl_ca_file in postgresql.conf)"},
-    {"private key file", "sslkey in database.url must name the private key of the sslcert"
-                         " certificate, and only its owner may read the file"},
-    {"password authentication failed", "correct the password: it came from database.password_file,"
-                                       " or else from database.url, PGPASSWORD or the password file"
-                                       " (.pgpass)"},
-    {"no password supplied", "set password_file in [database] to a file that holds the password"},
-    {"pg_hba.conf", "the server's pg_hba.conf has no line for this role from this host; a"
-                    " hostssl line needs sslmode=verify-full in database.url"},
-    {"definition of service", "the service comes from service=NAME in database.url or from"
-                              " PGSERVICE; PGSERVICEFILE names the file that defines it"},
-    {"service file", "PGSERVICEFILE must name the file that defines the service of database.url"},
-    {"Peer authentication failed", "the operating system's user must have the name of the role, or"
-                                   " use host=localhost with a password in database.url"},
-    {"authentication failed", NULL},
-    {"is not permitted to log in", "let it log in: ALTER ROLE ... LOGIN"},
-    {"FATAL:  role \"", "create the role (createuser), or correct the user in database.url"},
-    {"\" does not exist", "create the database (createdb), or correct its name in database.url"},
-    {"permission denied for", NULL},
-    {"invalid port number", NULL},
-    {"invalid sslmode value", NULL},
-    {SEVERITY_ENDS "28P01: ", "correct the password: it came from database.password_file, or else"
-                              " from database.url, PGPASSWORD or the password file (.pgpass)"},
-    {SEVERITY_ENDS "28000: ",
-     "the role must exist and may log in (ALTER ROLE ... LOGIN), and a line"
-     " of the server's pg_hba.conf must let it in from this host, the way"
-     " that database.url connects"},
-    {SEVERITY_ENDS "3D000: ",
-     "create the database (createdb), or correct its name in database.url"},
-    {SEVERITY_ENDS "42501: ", "GRANT CONNECT ON DATABASE ... TO the role of database.url"},
-};
-
-/* The same of messages after which the server may yet come: these say what else it may be. */
-static const struct refusal doubts[] = {
-    {"session is read-only", CONNECT_WRITABLE},
-    {"server is in hot standby mode", CONNECT_WRITABLE},
-    {"Is the server running", "start PostgreSQL, or correct host and port in database.url"},
-    {"invalid response to SSL negotiation", "is this a PostgreSQL server? Something else answers at"
-                                            " that address; correct host and port in database.url"},
-    {"expected authentication request", "is this a PostgreSQL server? Something else answers at"
-                                        " that address; correct host and port in database.url"},
-    {"timeout expired", "is this a PostgreSQL server? Nothing answers as one does; correct host and"
-                        " port in database.url, or let the connection through the firewall"},
-};
-
 /* libpq reports each attempt, to each host with and without TLS, on lines of its own. A line that
  * repeats an earlier one is left out. */
 static void copy_message(char *out, size_t size, const char *text)
@@ -150,24 +85,22 @@ static void copy_message(char *out, size_t size, const char *text)
     }
 }
 
-/* The first of the list that occurs in the text; NULL: none does. */
-static const struct refusal *find_refusal(const struct refusal *list, size_t count,
-                                          const char *text)
+/* What to do about the message, "" when that is not known. *is_final: waiting does not help. */
+static const char *find_hint(const char *message, bool *is_final)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strstr(text, list[i].says) != NULL)
-            return &list[i];
-    return NULL;
-}
+    const char *hint = hint_find("connect", text_of(message));
 
-#define FIND(list, text) find_refusal(list, sizeof(list) / sizeof *(list), text)
+    *is_final = hint[0] != '\0';
+    return *is_final ? hint : hint_find("connect-later", text_of(message));
+}
 
 static void ask_for_sqlstate(struct attempt *attempt)
 {
     const char *text = PQerrorMessage(attempt->conn);
+    bool is_final;
 
     if (PQstatus(attempt->conn) == CONNECTION_OK || strstr(text, SEVERITY_ENDS) == NULL ||
-        FIND(refusals, text) != NULL || FIND(doubts, text) != NULL)
+        find_hint(text, &is_final)[0] != '\0')
         return;
     copy_message(attempt->refused, sizeof attempt->refused, text);
     (void)PQsetErrorVerbosity(attempt->conn, PQERRORS_VERBOSE);
@@ -234,18 +167,15 @@ static bool is_at_work(const char *text)
 static int refuse(const PGconn *conn, const char *said, struct error *error)
 {
     char text[sizeof error->text];
-    const struct refusal *found;
+    const char *hint;
     bool is_final;
 
     copy_message(text, sizeof text, PQerrorMessage(conn));
-    found = FIND(refusals, text);
-    is_final = found != NULL;
-    if (!is_final)
-        found = FIND(doubts, text);
+    hint = find_hint(text, &is_final);
     (void)error_set(error, is_final ? ERROR_PERMANENT : ERROR_TRANSIENT, ERROR_DATABASE,
                     "database: %s", said[0] != '\0' ? said : text);
     error->is_unanswered = !is_final && !is_at_work(text);
-    return found != NULL && found->fix != NULL ? error_hint(error, "%s", found->fix) : -1;
+    return error_hint(error, "%s", hint);
 }
 
 /* Returns 0, or -1 when the connection failed or may not be used. */

@@ -19,11 +19,6 @@ struct session_options {
     int64_t idle_ms;       /* idle_in_transaction_session_timeout */
 };
 
-/* The way out when the server is read-only. */
-#define CONNECT_WRITABLE                                                                           \
-    "it is a standby, or default_transaction_read_only is on; name the primary, or all hosts, in"  \
-    " database.url: postgresql://HOST1,HOST2/DATABASE?target_session_attrs=read-write"
-
 /* Connects, refuses a pooler in transaction mode, and applies the session's settings. search_path
  * is emptied before any expression is evaluated, so that nobody's function or operator can take the
  * place of a built-in one. The hosts of the url are tried in turn, from session->first_host on.

@@ -1,6 +1,7 @@
 #include "pg/server.h"
 
 #include "base/clock.h"
+#include "base/hint.h"
 #include "base/log_limit.h"
 #include "pg/connect.h"
 #include "sql/sql.h"
@@ -39,7 +40,7 @@ static int refuse(const struct server *server, const char *system, int64_t timel
 int server_refuse_read_only(struct error *error)
 {
     (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: the server is read-only");
-    return error_hint(error, CONNECT_WRITABLE);
+    return error_hint(error, "%s", hint_find("connect-later", text_of(error->text)));
 }
 
 static int ask(struct server *server, struct session *session, struct error *error)

@@ -1,10 +1,10 @@
 #include "relay/lane.h"
 
 #include "base/clock.h"
+#include "base/hint.h"
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "broker/broker.h"
-#include "catalog/refused.h"
 #include "message/order.h"
 #include "message/remedy.h"
 
@@ -382,7 +382,7 @@ static const char *hint_for(const struct lane *lane, const struct message *messa
                                            (!lane->batch.parked && outbox->park != NULL)};
 
     if (message->outcome == OUTCOME_REFUSED)
-        return refused_remedy(message->reason);
+        return hint_find("settle", text_of(message->reason));
     if (message->outcome == OUTCOME_SENT)
         return "if it is the same row, mark it as sent yourself; map a uuid as event_id or a"
                " timestamp as created_at, by which a row is known also after it was corrected";

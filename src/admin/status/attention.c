@@ -3,7 +3,7 @@
 #include "admin/admin_session.h"
 #include "admin/status/relays.h"
 
-#include "catalog/refused.h"
+#include "base/hint.h"
 #include "message/remedy.h"
 #include "sql/statements.h"
 
@@ -305,7 +305,7 @@ static int note_refused(struct admin *admin, struct status *status, struct error
             finding = findings_add(of(status), FINDING_ERROR,
                                    "%" PRId64 " rows and their keys wait, first row %s: %s",
                                    status->refused, row, why);
-        finding_fix(finding, "%s", refused_remedy(why));
+        finding_fix(finding, "%s", hint_find("settle", text_of(why)));
     }
     PQclear(result);
     return 0;

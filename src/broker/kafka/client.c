@@ -11,6 +11,7 @@
 
 #include "base/background.h"
 #include "base/clock.h"
+#include "base/hint.h"
 #include "base/log.h"
 
 #include <stdlib.h>
@@ -28,7 +29,7 @@ int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind k
     (void)error_set(error, kind, ERROR_BROKER, "[sink.%s] kafka at %s: %s%s%s%s",
                     kafka->base.options->name, kafka->base.options->brokers.items[0], text,
                     known ? " (" : "", kafka->trouble, known ? ")" : "");
-    return error_hint(error, "%s", kafka_trouble_hint(kafka));
+    return error_hint(error, "%s", hint_find("kafka", text_of(kafka->trouble)));
 }
 
 /* Runs on librdkafka's threads. Every client logs a line for each failed attempt to connect, hence

@@ -184,8 +184,6 @@ int kafka_on_certificate(rd_kafka_t *client, const char *name, int32_t id, int *
                          int depth, const char *der, size_t size, char *why, size_t why_size,
                          void *opaque);
 void kafka_note_trouble(struct kafka *kafka, const char *reason);
-/* What the user should change; "" when unknown. */
-const char *kafka_trouble_hint(const struct kafka *kafka);
 
 /* publish.c */
 void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define UNTRUSTED "an authority that is not trusted signed the broker's certificate"
-#define CERTIFICATE "properties.\"ssl.certificate.location\" and \"ssl.key.location\""
 
 /* The numbers are X509_V_ERR_* (openssl/x509_vfy.h), which are part of OpenSSL's interface. */
 static const struct {
@@ -28,45 +27,6 @@ static const struct {
     {23, "the broker's certificate was revoked"},
     {62, "the broker's certificate is for another host"},
     {64, "the broker's certificate is for another address"},
-};
-
-/* The first entry whose words occur in the error applies. */
-static const struct {
-    const char *words;
-    const char *hint;
-} hints[] = {
-    {"certificate is not valid yet", "renew it on the broker, or set the clock of this machine"},
-    {"certificate has expired", "renew it on the broker"},
-    {"certificate was revoked", "renew it on the broker"},
-    {"certificate is for another",
-     "write the host that the certificate names in brokers, and in the broker's "
-     "advertised.listeners"},
-    {"the broker's certificate",
-     "name the authority that signed it in properties.\"ssl.ca.location\""},
-    {"alert bad certificate",
-     "the broker does not accept the relay's certificate; see " CERTIFICATE},
-    {"alert certificate", "the broker does not accept the relay's certificate; see " CERTIFICATE},
-    {"alert unknown ca", "the broker does not accept the relay's certificate; see " CERTIFICATE},
-    {"SSL_HANDSHAKE", "if the broker does not use TLS on that port, write another in brokers, or "
-                      "change properties.\"security.protocol\""},
-    {"connecting to a SSL listener",
-     "if the broker uses TLS on that port, write properties.\"security.protocol\" = \"SSL\", or "
-     "\"SASL_SSL\" with a login"},
-    {"might require SASL authentication",
-     "if the broker requires a login, write properties.\"security.protocol\" = \"SASL_SSL\", "
-     "\"sasl.mechanism\", \"sasl.username\" and \"sasl.password_file\""},
-    {"mechanism handshake failed",
-     "the broker does not accept this kind of login on that port; see "
-     "properties.\"sasl.mechanism\" and \"security.protocol\""},
-    {"Invalid response size",
-     "is this a Kafka broker? Something else answers there; check the addresses in brokers"},
-    {"ApiVersionRequest failed: Local: Timed out",
-     "is this a Kafka broker? It accepts connections but does not answer; check the addresses in "
-     "brokers"},
-    {"Connection refused", "start the broker, or check the addresses in brokers"},
-    {"Failed to resolve", "correct the host in brokers, or make its name known to this machine"},
-    {"SASL authentication error",
-     "see properties.\"sasl.username\" and \"sasl.password_file\" (or \"sasl.password\")"},
 };
 
 /* Runs on librdkafka's threads, for each certificate of a chain. Returns 1 if OpenSSL accepts
@@ -132,12 +92,4 @@ void kafka_note_trouble(struct kafka *kafka, const char *reason)
     state += strlen(before_state);
     (void)snprintf(end, sizeof kafka->trouble - (size_t)(end - kafka->trouble), " (in state %.*s)",
                    (int)strcspn(state, ",)"), state);
-}
-
-const char *kafka_trouble_hint(const struct kafka *kafka)
-{
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-        if (strstr(kafka->trouble, hints[i].words) != NULL)
-            return hints[i].hint;
-    return "";
 }
