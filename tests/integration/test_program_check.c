@@ -139,7 +139,7 @@ TEST(a_nats_server_that_lacks_something_is_named_with_what_adds_it)
     assert_says(fixture->process.out, "; or write create = true and allow in [sink.n]\n");
 }
 
-TEST(a_database_or_a_role_that_is_missing_is_named_with_what_makes_it)
+TEST(a_database_or_a_role_that_is_missing_or_may_not_connect_is_named_with_what_helps)
 {
     struct fixture *fixture = *state;
     const char *port = harness_env("TEST_PG_PORT");
@@ -152,6 +152,14 @@ TEST(a_database_or_a_role_that_is_missing_is_named_with_what_makes_it)
                    port);
     configure(fixture);
     expect_hint(fixture, 3, "  fix: create the role (createuser), or correct the user in");
+    sql(fixture->conn, "CREATE ROLE guest LOGIN; REVOKE CONNECT ON DATABASE %s FROM PUBLIC",
+        PQdb(fixture->conn));
+    (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://guest@127.0.0.1:%s/%s", port,
+                   PQdb(fixture->conn));
+    configure(fixture);
+    expect_hint(fixture, 3, "  fix: GRANT CONNECT ON DATABASE ... TO the role of database.url");
+    sql(fixture->conn, "DROP ROLE guest; GRANT CONNECT ON DATABASE %s TO PUBLIC",
+        PQdb(fixture->conn));
     (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://postgres@127.0.0.1:%s/postgres",
                    port);
     configure(fixture);
