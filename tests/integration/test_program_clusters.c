@@ -78,11 +78,8 @@ static void relay_rows(int first, int count)
 /* An empty cluster for the port of the other. */
 static void make_green(void)
 {
-    name_own_postgres(&green, "green");
+    make_cluster(&green, "green");
     green.port = blue.port;
-    process_start_server(&green.process, postgres_program("initdb"), "-D", green.folder, "-U",
-                         "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N", NULL);
-    run_to_the_end(&green.process);
 }
 
 /* By the shell, as the user of the servers, in the folder of the new cluster. */
