@@ -250,7 +250,7 @@ void write_relay_toml(struct fixture *fixture, const char *format, ...)
     free(rest);
 }
 
-int fixture_open(void **state, void (*configure)(struct fixture *))
+int fixture_open_empty(void **state)
 {
     static int number;
     struct fixture *fixture = calloc(1, sizeof *fixture);
@@ -259,6 +259,15 @@ int fixture_open(void **state, void (*configure)(struct fixture *))
     *state = fixture;
     (void)snprintf(fixture->name, sizeof fixture->name, "t%d_%d", (int)getpid(), ++number);
     fixture->conn = harness_database(fixture->url);
+    return 0;
+}
+
+int fixture_open(void **state, void (*configure)(struct fixture *))
+{
+    struct fixture *fixture;
+
+    (void)fixture_open_empty(state);
+    fixture = *state;
     configure(fixture);
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     process_free(&fixture->process); /* a test may start another in its place */

@@ -92,7 +92,9 @@ struct fixture {
     struct process process;
 };
 
-/* Empties the database; `configure` writes fixture->config; then `init` must succeed. */
+/* Empties the database, and writes no configuration. */
+int fixture_open_empty(void **state);
+/* The same; `configure` writes fixture->config; then `init` must succeed. */
 int fixture_open(void **state, void (*configure)(struct fixture *));
 int fixture_close(void **state);
 /* fixture->config: the database, and the rest as it is given here. */

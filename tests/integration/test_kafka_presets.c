@@ -24,7 +24,7 @@ static int topic_count;
 static int set_up_preset(void **state)
 {
     topic_count = 0;
-    return set_up(state);
+    return fixture_open_empty(state);
 }
 
 static int tear_down_preset(void **state)
@@ -202,8 +202,6 @@ static void make_topics(const char *messages)
 
 static void make_table(struct fixture *fixture, const char *statements)
 {
-    sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE outbox, outbox_parked,"
-                       " outbox_control");
     sql(fixture->conn, "SET ROLE " HARNESS_RELAY);
     sql(fixture->conn, "%s", statements);
     sql(fixture->conn, "RESET ROLE");
@@ -297,9 +295,7 @@ static void relay_preset(void **state, const char *preset)
     make_topics(messages);
     make_table(fixture, statements);
     configure_preset(fixture, preset, config);
-    if (run_command(fixture, "init") == 5)
-        execute_printed(fixture);
-    expect(fixture, run_command(fixture, "init"), 0);
+    init_existing(fixture);
     expect(fixture, run_command(fixture, "check"), 0);
     assert_introspected(fixture, preset);
     told = explained(fixture);

@@ -6,12 +6,7 @@
 
 #include <signal.h>
 
-static int set_up_database(void **state)
-{
-    return fixture_open(state, configure);
-}
-
-FIXTURE(set_up_database, fixture_close)
+FIXTURE(fixture_open_empty, fixture_close)
 
 /* Tables of applications, each with three rows: to be sent, finished by the application, and sent
  * by another program before the relay came. The words are: what is put beside the row, what the
@@ -68,10 +63,7 @@ static void configure_theirs(struct fixture *fixture, const struct theirs *their
         (void)snprintf(outbox, sizeof outbox, "%s", fixture->process.out);
     }
     write_relay_toml(fixture, "%s\n[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n", outbox);
-    if (run_command(fixture, "init") == 5) {
-        execute_printed(fixture);
-        expect(fixture, run_command(fixture, "init"), 0);
-    }
+    init_existing(fixture);
 }
 
 static int drain(struct fixture *fixture)
@@ -123,18 +115,19 @@ TEST(what_an_application_has_finished_itself_is_neither_purged_nor_published)
         expect(fixture, run_command(fixture, "check"), 0);
         assert_says(fixture->process.out, "so it is no proof that the relay has sent a row");
         assert_says(fixture->process.out, "IS 'outbox-relay: only the relay writes this column'");
-        process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
-        process_await_words(&relay, "are not purged, audited or sent again");
-        process_stop(&relay, SIGTERM);
-        process_free(&relay);
         expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
         assert_string_equal(fixture->process.out, "purged 0\n");
         assert_says(fixture->process.err, "are not purged, audited or sent again");
-        expect(fixture, run(fixture, "replay", "3", "-c", fixture->config), 2);
-        expect(fixture, run(fixture, "replay", "--since", "90d", "-c", fixture->config), 2);
-        expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 2);
-        assert_nothing_to_send(fixture);
+        assert_untouched(fixture);
     }
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&relay, "are not purged, audited or sent again");
+    process_stop(&relay, SIGTERM);
+    process_free(&relay);
+    expect(fixture, run(fixture, "replay", "3", "-c", fixture->config), 2);
+    expect(fixture, run(fixture, "replay", "--since", "90d", "-c", fixture->config), 2);
+    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 2);
+    assert_nothing_to_send(fixture);
 }
 
 /* The comment of the column says that it is the relay's; what bore its mark before stays. */
@@ -182,10 +175,7 @@ TEST(a_row_that_stays_unsent_in_its_table_is_neither_purged_nor_replayed)
             times[i]);
         say_only_relay_writes(fixture, "events.sent_on");
         write_relay_toml(fixture, parks, "");
-        if (run_command(fixture, "init") == 5) {
-            execute_printed(fixture);
-            expect(fixture, run_command(fixture, "init"), 0);
-        }
+        init_existing(fixture);
         expect(fixture, drain(fixture), 0);
         sql(fixture->conn, "INSERT INTO events (key) VALUES ('a'), ('b')");
         expect(fixture, drain(fixture), 0);

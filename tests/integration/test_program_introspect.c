@@ -4,12 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int set_up_database(void **state)
-{
-    return fixture_open(state, configure);
-}
-
-FIXTURE(set_up_database, fixture_close)
+FIXTURE(fixture_open_empty, fixture_close)
 
 static void introspect(struct fixture *fixture, const char *table)
 {
@@ -28,10 +23,7 @@ static void configure_printed(struct fixture *fixture)
     assert_non_null(adopt);
     *adopt = ' ';
     write_relay_toml(fixture, "%s\n" STDOUT_SINK "\n", printed);
-    if (run_command(fixture, "init") == 5) {
-        execute_printed(fixture);
-        expect(fixture, run_command(fixture, "init"), 0);
-    }
+    init_existing(fixture);
 }
 
 TEST(what_introspect_prints_passes_check_and_sends_each_row_once)

@@ -130,9 +130,7 @@ static void open_computed(struct fixture *fixture, const char *format)
                                 failing[i].expression);
     (void)snprintf(columns + len, sizeof columns - len, " END)\"\"\"");
     write_config_of(fixture, format, columns);
-    if (run_command(fixture, "init") == 5)
-        execute_printed(fixture);
-    expect(fixture, run_command(fixture, "init"), 0);
+    init_existing(fixture);
 }
 
 /* Those that fail end in the parked table, each with the name of its condition, and with the words
@@ -232,8 +230,7 @@ static void make_failure(struct fixture *fixture, size_t i, const char *format)
     expect(fixture, run_command(fixture, "init"), 0);
     sql(fixture->conn, "%s", failures[i].sql);
     write_config_of(fixture, format, failures[i].options);
-    if (run_command(fixture, "init") == 5)
-        execute_printed(fixture);
+    init_existing(fixture);
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, type, payload) VALUES ('%s', '" MARKER "', '" MARKER "',"
         " '\"" MARKER "\"')",

@@ -274,10 +274,7 @@ TEST(each_way_of_drawing_ids_gives_way_to_the_trigger)
         sql(fixture->conn, "INSERT INTO outbox (%stopic, key) VALUES (%s't', 'k'); RESET ROLE",
             draws ? "" : "id, ", draws ? "" : "41, ");
         configure_outbox(fixture, "adopt = true");
-        if (run_command(fixture, "init") == 5) {
-            execute_printed(fixture);
-            expect(fixture, run_command(fixture, "init"), 0);
-        }
+        init_existing(fixture);
         init_order(fixture, 5);
         apply(fixture);
         init_order(fixture, 0);
@@ -324,8 +321,7 @@ TEST(no_id_is_drawn_again_after_the_table_was_renamed)
                        " events_slice; ALTER TABLE outbox_parked RENAME TO events_parked; ALTER"
                        " TABLE outbox_control RENAME TO events_control");
     configure_outbox(fixture, "table = \"events\"");
-    if (run_command(fixture, "init") == 5)
-        execute_printed(fixture);
+    init_existing(fixture);
     init_order(fixture, 5);
     apply(fixture);
     sql(fixture->conn, "INSERT INTO events (topic, key) VALUES ('t', 'k')");
@@ -369,8 +365,7 @@ TEST(init_says_of_which_outbox_no_trigger_keeps_the_order)
     configure_outbox(fixture, "");
     sql(fixture->conn, "ALTER TABLE outbox DROP key; ALTER TABLE outbox ADD key text GENERATED"
                        " ALWAYS AS (lower(topic)) STORED");
-    if (run_command(fixture, "init") == 5)
-        execute_printed(fixture);
+    init_existing(fixture);
     init_order(fixture, 3);
     assert_says(fixture->process.err, "column key is generated");
     sql(fixture->conn, DROP);
@@ -381,8 +376,7 @@ TEST(init_says_of_which_outbox_no_trigger_keeps_the_order)
         " PARTITION BY RANGE (id); CREATE TABLE outbox PARTITION OF every FOR VALUES FROM (1) TO"
         " (1000); RESET ROLE");
     configure_outbox(fixture, "");
-    if (run_command(fixture, "init") == 5)
-        execute_printed(fixture);
+    init_existing(fixture);
     init_order(fixture, 3);
     assert_says(fixture->process.err, "a partition that is chosen by column \"id\"");
     configure_outbox(fixture, "table = \"every\"");
@@ -599,8 +593,7 @@ TEST(the_key_of_an_expression_is_locked)
     PGconn *other;
 
     configure_outbox(fixture, "[outbox.columns]\nkey = '''(lower(outbox.payload->>'Order\\'))'''");
-    if (run_command(fixture, "init") == 5)
-        execute_printed(fixture);
+    init_existing(fixture);
     init_order(fixture, 5);
     apply(fixture);
     assert_checked(fixture, BY_TRIGGER);

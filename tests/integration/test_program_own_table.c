@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-FIXTURE(set_up, fixture_close)
+FIXTURE(fixture_open_empty, fixture_close)
 
 static void write_config_for(struct fixture *fixture, const char *outbox)
 {
@@ -19,15 +19,6 @@ static void write_config_for(struct fixture *fixture, const char *outbox)
 static int drain(struct fixture *fixture)
 {
     return run(fixture, "run", "--drain", "-c", fixture->config);
-}
-
-static void init(struct fixture *fixture)
-{
-    if (run_command(fixture, "init") == 5) {
-        execute_printed(fixture);
-        expect(fixture, run_command(fixture, "init"), 0);
-    }
-    assert_says(fixture->process.out, "the tables are ready");
 }
 
 static void assert_silent_about(const char *text, const char *what)
@@ -75,7 +66,9 @@ TEST(a_column_by_another_name_is_offered_before_one_is_added)
     write_config_for(fixture, "table = \"events\"\n[outbox.columns]\nid = \"event_no\"\n"
                               "event_id = \"uid\"\ntopic = \"subject\"\npayload = \"body\"\n"
                               "sent_at = \"published_at\"");
-    init(fixture);
+    init_existing(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
+    assert_string_equal(fixture->process.out, "the tables are ready\n");
     assert_says(fixture->process.err, offers[3]); /* without a key there is no order */
     sql(fixture->conn, "INSERT INTO events (subject) VALUES ('t')");
     expect(fixture, drain(fixture), 0);
@@ -91,7 +84,8 @@ TEST(the_rows_of_a_table_to_which_init_adds_columns_are_sent)
     sql(fixture->conn, "CREATE TABLE events (a text); INSERT INTO events VALUES ('1'), ('2')");
     write_config_for(fixture, "table = \"events\"\n[outbox.columns]\nkey = \"key\"\n"
                               "created_at = \"created_at\"");
-    init(fixture);
+    init_existing(fixture);
+    expect(fixture, run_command(fixture, "init"), 0); /* the first has created nothing */
     sql(fixture->conn, "INSERT INTO events (a) VALUES ('3')");
     expect(fixture, run_command(fixture, "check"), 0);
     expect(fixture, drain(fixture), 0);
@@ -112,7 +106,7 @@ TEST(a_row_without_an_id_is_named)
     sql(fixture->conn, "INSERT INTO events (topic) VALUES ('t');"
                        " INSERT INTO events (id, topic) VALUES (NULL, 't')");
     write_config_for(fixture, "table = \"events\"");
-    init(fixture);
+    init_existing(fixture);
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "1 row of \"public\".\"events\" has no id (column \"id\" is"
                                       " NULL) and is never sent");
@@ -161,13 +155,15 @@ TEST(a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made)
         (void)snprintf(text, sizeof text, "write table = \"%s\" in [outbox]", cases[i][2]);
         expect(fixture, run_command(fixture, "init"), 3);
         assert_says(fixture->process.err, text);
-        expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 3);
-        assert_string_equal(fixture->process.out, "");
         expect(fixture, run_command(fixture, "check"), 3);
         assert_says(fixture->process.out, text);
         assert_silent_about(fixture->process.out, "fix: outbox-relay init");
-        expect(fixture, drain(fixture), 3);
-        assert_says(fixture->process.err, "does not exist, but ");
+        if (i == 0) {
+            expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 3);
+            assert_string_equal(fixture->process.out, "");
+            expect(fixture, drain(fixture), 3);
+            assert_says(fixture->process.err, "does not exist, but ");
+        }
         sql(fixture->conn, "DROP TABLE %s", cases[i][0]);
     }
 }
@@ -195,9 +191,9 @@ TEST(a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named)
         write_config_for(fixture, text);
         expect(fixture, run_command(fixture, "check"), 3);
         assert_says(fixture->process.out, cases[i][1]);
-        expect(fixture, drain(fixture), 3);
-        assert_says(fixture->process.err, "does not exist");
     }
+    expect(fixture, drain(fixture), 3);
+    assert_says(fixture->process.err, "does not exist");
     write_config_for(fixture, "table = \"events\""); /* a tenant's may be a second one */
     expect(fixture, run_command(fixture, "init"), 0);
     assert_says(fixture->process.err, "warning: there is also table app.events; if that is the");
@@ -210,18 +206,18 @@ TEST(the_relays_own_tables_are_no_outbox)
     char text[64];
 
     write_config_for(fixture, "");
-    init(fixture);
+    init_existing(fixture);
     for (size_t i = 0; i < 3; i++) {
         (void)snprintf(text, sizeof text, "table = \"%s\"", names[i]);
         write_config_for(fixture, text);
         expect(fixture, run_command(fixture, "init"), 3);
         assert_says(fixture->process.err, "is no outbox: it is one that outbox-relay keeps beside");
-        expect(fixture, run_command(fixture, "check"), 3);
-        assert_says(fixture->process.out, "is no outbox: it is one that outbox-relay keeps beside");
-        expect(fixture, drain(fixture), 3);
         assert_int_equal(
             sql_number(fixture->conn, "SELECT count(to_regclass('%s_parked'))", names[i]), 0);
     }
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "is no outbox: it is one that outbox-relay keeps beside");
+    expect(fixture, drain(fixture), 3);
 }
 
 /* Its name is that of the table of parked rows, and it belongs to the role of the outbox. */
@@ -246,10 +242,9 @@ TEST(a_table_of_the_application_is_not_taken_for_that_of_parked_rows)
 
 TEST(a_name_has_any_characters)
 {
-    static const char *const names[][2] = {{"tenant-42", "outbox"},
-                                           {"public", "my 'own' 100% $1"},
+    static const char *const names[][2] = {{"public", "my 'own' 100% $1"},
                                            {"Gr\xC3\xB6\xC3\x9F"
-                                            "e",
+                                            "e-42",
                                             "1st; --"}};
     struct fixture *fixture = *state;
     char table[128];
@@ -316,7 +311,7 @@ TEST(times_without_a_zone_are_read_in_the_one_that_is_configured)
 
     make_local(fixture);
     write_config_for(fixture, "table = \"events\"\ntime_zone = \"Asia/Tokyo\"");
-    init(fixture);
+    init_existing(fixture);
     sql(fixture->conn, "INSERT INTO events (topic, created_at) VALUES ('t', now() - interval"
                        " '30 s')");
     expect(fixture, run_command(fixture, "check"), 0);
@@ -339,7 +334,7 @@ TEST(a_zone_that_nobody_confirmed_is_said)
 
     make_local(fixture);
     write_config_for(fixture, "table = \"events\"");
-    init(fixture);
+    init_existing(fixture);
     expect(fixture, run_command(fixture, "check"), 0);
     assert_says(fixture->process.out, "column \"created_at\" (created_at) of \"public\".\"events\""
                                       " has no time zone, and is read as UTC, but sessions of this"
@@ -364,7 +359,7 @@ TEST(a_zone_that_nobody_confirmed_is_said)
     fix = strstr(fixture->process.out, "ALTER TABLE \"public\".\"events\" ALTER COLUMN \"created");
     assert_non_null(fix);
     sql(fixture->conn, "%.*s", (int)strcspn(fix, "\n"), fix);
-    init(fixture); /* the parked table follows */
+    init_existing(fixture); /* the parked table follows */
     expect(fixture, drain(fixture), 0);
     load_printed(fixture, fixture->process.out);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE"
@@ -381,7 +376,7 @@ TEST(a_zone_of_a_role_is_said)
     sql(fixture->conn, "CREATE TABLE events (id bigserial PRIMARY KEY, " COLUMNS ", created_at"
                        " timestamp(3) NOT NULL DEFAULT now(), sent_at timestamptz)");
     write_config_for(fixture, "table = \"events\"");
-    init(fixture);
+    init_existing(fixture);
     expect(fixture, run_command(fixture, "check"), 0);
     assert_silent_about(fixture->process.out, "has no time zone");
     sql(fixture->conn,
@@ -438,9 +433,7 @@ TEST(ids_that_come_to_an_end_are_said_with_what_makes_more)
             cases[i].column);
         sql(fixture->conn, "ALTER SEQUENCE numbers OWNER TO " HARNESS_RELAY
                            "; ALTER TABLE events OWNER TO " HARNESS_RELAY);
-        init(fixture);
-        expect(fixture, run_command(fixture, "check"), 0);
-        assert_silent_about(fixture->process.out, "ids left");
+        init_existing(fixture);
         if (strstr(cases[i].column, "DEFAULT") == NULL && strstr(cases[i].said, "integer,") != NULL)
             sql(fixture->conn, "INSERT INTO events (id, topic) VALUES (%lld, 't')", cases[i].last);
         else
@@ -454,7 +447,6 @@ TEST(ids_that_come_to_an_end_are_said_with_what_makes_more)
         fix = strstr(fix, "fix: ");
         assert_non_null(fix);
         sql(fixture->conn, "%.*s", (int)strcspn(fix + 5, "\n"), fix + 5);
-        init(fixture);
         expect(fixture, run_command(fixture, "check"), 0);
         assert_silent_about(fixture->process.out, "ids left");
     }
@@ -469,7 +461,7 @@ TEST(a_role_that_may_read_neither_table_nor_sequence_is_told_so)
         "CREATE TABLE events (id serial PRIMARY KEY, " COLUMNS ", created_at timestamp,"
         " sent_at timestamptz)");
     write_config_for(fixture, "table = \"events\"");
-    init(fixture);
+    init_existing(fixture);
     sql(fixture->conn, "REVOKE ALL ON events, events_id_seq FROM " HARNESS_RELAY);
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out,

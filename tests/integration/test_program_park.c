@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-FIXTURE(set_up, fixture_close)
+FIXTURE(fixture_open_empty, fixture_close)
 
 #define TABLE                                                                                      \
     "CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, event_id uuid NOT"   \
@@ -19,6 +19,7 @@ FIXTURE(set_up, fixture_close)
     "park = \"status = upper($state), last_error = $error, attempts = $attempts, quoted ="         \
     " '$error'\"\n"
 
+/* Of the four pairs of an order and a mode, a test takes two in which both differ. */
 static const char *const orders[] = {"key", "none"};
 static const char *const modes[] = {"mark", "delete"};
 
@@ -34,9 +35,7 @@ static void open_with(struct fixture *fixture, const char *order, const char *mo
                      "[[route]]\nmatch = \"good\"\nsink = \"out\"\n",
                      order, mode,
                      mode[0] == 'm' ? "mark = \"status = 'SENT', last_error = NULL\"\n" : "", more);
-    expect(fixture, run_command(fixture, "init"), 5);
-    execute_printed(fixture);
-    expect(fixture, run_command(fixture, "init"), 0);
+    init_existing(fixture);
 }
 
 static void drain(struct fixture *fixture, int status)
@@ -84,7 +83,7 @@ TEST(a_dead_row_is_mended_and_retried_where_it_is)
 {
     struct fixture *fixture = *state;
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i += 3) {
         const char *mode = modes[i / 2];
 
         open_with(fixture, orders[i % 2], mode, "");
@@ -113,7 +112,7 @@ TEST(a_row_that_its_owner_brings_back_within_where_is_sent_once_and_in_order)
 {
     struct fixture *fixture = *state;
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 1; i < 3; i++) {
         open_with(fixture, orders[i % 2], modes[i / 2], "");
         insert_and_drain(fixture);
         sql(fixture->conn, "UPDATE outbox SET topic = 'good', status = 'NEW' WHERE id = 3");
@@ -127,7 +126,7 @@ TEST(a_row_that_is_brought_back_as_it_was_is_parked_again)
 {
     struct fixture *fixture = *state;
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i += 3) {
         open_with(fixture, orders[i % 2], modes[i / 2], "");
         insert_and_drain(fixture);
         sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('', '13')");
@@ -184,8 +183,8 @@ TEST(a_row_that_is_brought_back_while_its_copy_is_sent_leaves_once)
     struct fixture *fixture = *state;
     struct process relay;
 
-    for (int i = 0; i < 4; i++) {
-        open_mended(fixture, orders[i % 2], modes[i / 2], 2000);
+    for (int i = 1; i < 3; i++) {
+        open_mended(fixture, orders[i % 2], modes[i / 2], 1000);
         process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
         for (int j = 0;
              sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status <> 'SENT'") > 0;
@@ -196,7 +195,7 @@ TEST(a_row_that_is_brought_back_while_its_copy_is_sent_leaves_once)
             if (j % 5 == 0)
                 (void)run(fixture, "dead", "retry", "--all", "-c", fixture->config);
         }
-        assert_each_left_once(fixture, &relay, orders[i % 2], 2000);
+        assert_each_left_once(fixture, &relay, orders[i % 2], 1000);
     }
 }
 

@@ -74,6 +74,7 @@ static int64_t await_attention(struct fixture *fixture, const char *words, const
     char text[1024];
     char fix[1024] = "";
 
+    await_answer("/status", 200, words); /* which asks PostgreSQL for less than the command */
     for (;;) {
         json_t *status = ask_status(fixture);
 

@@ -3,13 +3,16 @@
  * of JSON: expressions make the message, a SET list marks the row, and each mistake of them is
  * named.
  */
+#include "catalog/describe.h"
+#include "config/config.h"
 #include "integration/program.h"
+#include "pg/connect.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-FIXTURE(set_up, fixture_close)
+FIXTURE(fixture_open_empty, fixture_close)
 
 #define TABLE                                                                                      \
     "CREATE TABLE outbox (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"                    \
@@ -40,15 +43,6 @@ static void make_table(struct fixture *fixture)
     sql(fixture->conn, TABLE);
 }
 
-/* The claim index of a table with rows is made by hand. */
-static void init(struct fixture *fixture)
-{
-    if (run_command(fixture, "init") == 5) {
-        execute_printed(fixture);
-        expect(fixture, run_command(fixture, "init"), 0);
-    }
-}
-
 static void drain(struct fixture *fixture, int status)
 {
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), status);
@@ -63,7 +57,7 @@ static void open_mode(struct fixture *fixture, const char *order)
     sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS printed");
     (void)snprintf(outbox, sizeof outbox, "order = \"%s\"\n" OUTBOX, order);
     configure_with(fixture, outbox, COLUMNS HEADERS);
-    init(fixture);
+    init_existing(fixture);
 }
 
 TEST(a_message_is_made_by_expressions_and_its_row_is_marked_by_a_list)
@@ -90,7 +84,8 @@ TEST(a_message_is_made_by_expressions_and_its_row_is_marked_by_a_list)
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status ="
                                                    " 'SENT' AND sent_on IS NOT NULL"),
                          700);
-        expect(fixture, run_command(fixture, "check"), 0);
+        if (i == 0)
+            expect(fixture, run_command(fixture, "check"), 0);
     }
 }
 
@@ -106,8 +101,11 @@ TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other
             "INSERT INTO outbox (kind, details, body) SELECT 'k' || n, CASE WHEN n %% 50 = 7 THEN"
             " '{broken' ELSE '{\"topic\": \"orders\"}' END, to_jsonb(n)"
             " FROM generate_series(1, 500) n");
-        expect(fixture, run_command(fixture, "check"), 0);
-        assert_says(fixture->process.out, "warning: a waiting row cannot be read and will be dead");
+        if (i == 0) {
+            expect(fixture, run_command(fixture, "check"), 0);
+            assert_says(fixture->process.out,
+                        "warning: a waiting row cannot be read and will be dead");
+        }
         drain(fixture, 1);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 490);
         assert_int_equal(
@@ -116,12 +114,14 @@ TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other
                        " '%%invalid input syntax for type json%%' AND raw::json->>'details' ="
                        " '{broken' AND raw::json->'body' IS NOT NULL"),
             10);
-        expect(fixture, run(fixture, "dead", "show", "7", "-c", fixture->config), 0);
-        assert_says(fixture->process.out, "\"details\":\"{broken\"");
-        assert_says(fixture->process.out, "PostgreSQL cannot compute the values of this row: ");
-        assert_says(fixture->process.out,
-                    "correct the expression in the configuration, or the row"
-                    " in public.outbox_parked: its column raw; then outbox-relay dead retry 7");
+        if (i == 0) {
+            expect(fixture, run(fixture, "dead", "show", "7", "-c", fixture->config), 0);
+            assert_says(fixture->process.out, "\"details\":\"{broken\"");
+            assert_says(fixture->process.out, "PostgreSQL cannot compute the values of this row: ");
+            assert_says(fixture->process.out,
+                        "correct the expression in the configuration, or the row"
+                        " in public.outbox_parked: its column raw; then outbox-relay dead retry 7");
+        }
         sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{details}',"
                            " to_jsonb('{\"topic\": \"late\"}'::text)) WHERE id > 60");
         expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
@@ -148,8 +148,8 @@ TEST(a_row_may_fail_with_an_error_of_any_kind)
     struct fixture *fixture = *state;
     char text[512];
 
-    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
-        const char *const *words = cases[i / 2];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const *words = cases[i];
 
         make_table(fixture);
         sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS printed");
@@ -159,7 +159,7 @@ TEST(a_row_may_fail_with_an_error_of_any_kind)
                        words[0]);
         configure_with(fixture,
                        i % 2 == 0 ? "order = \"key\"\n" OUTBOX : "order = \"none\"\n" OUTBOX, text);
-        init(fixture);
+        init_existing(fixture);
         (void)snprintf(
             text, sizeof text,
             "INSERT INTO outbox (kind, details, body) SELECT 'k' || n, CASE n WHEN 5 THEN"
@@ -210,7 +210,7 @@ TEST(a_mark_that_leaves_some_rows_unsent_stops_no_other)
                    "adopt = true\nwhere = \"status = 'NEW'\"\nmark = \"status = CASE WHEN seq % 2 ="
                    " 1 THEN status ELSE 'SENT' END -- even\"\n",
                    COLUMNS);
-    init(fixture);
+    init_existing(fixture);
     sql(fixture->conn,
         "INSERT INTO outbox (kind, details) SELECT 'k' || n, '{\"topic\": \"t\"}' FROM"
         " generate_series(1, 20) n");
@@ -259,7 +259,7 @@ TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
 
     make_table(fixture);
     configure_with(fixture, OUTBOX "due = \"available_at\"\n", COLUMNS);
-    init(fixture);
+    init_existing(fixture);
     process_free(&fixture->process);
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     process_await_words(&fixture->process, "lanes");
@@ -312,7 +312,7 @@ static void start_while_away(struct fixture *fixture, const char *order, const c
                      "[[route]]\nmatch = \"gone\"\nsink = \"gone\"\n"
                      "[[route]]\nmatch = \">\"\nsink = \"out\"\n",
                      order, columns);
-    init(fixture);
+    init_existing(fixture);
     process_free(&fixture->process);
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     process_await_words(&fixture->process, "is away: its rows wait");
@@ -476,7 +476,7 @@ TEST(the_printed_grants_suffice_for_values_that_are_computed)
         "DO $$BEGIN EXECUTE format('REVOKE TEMPORARY ON DATABASE %%1$I FROM PUBLIC;"
         " GRANT TEMPORARY ON DATABASE %%1$I TO " HARNESS_RELAY "', current_database()); END$$");
     configure_with(fixture, outbox, columns);
-    init(fixture);
+    init_existing(fixture);
     make_role(fixture, "mapper");
     assert_says(fixture->process.out, "GRANT TEMPORARY ON DATABASE \"");
     assert_says(fixture->process.out, "GRANT SELECT, UPDATE ON \"public\".\"outbox\" TO");
@@ -518,8 +518,7 @@ TEST(check_names_a_function_of_where_that_reads_the_clock)
                        "adopt = true\nwhere = \"status = 'NEW' AND shop.is_due(available_at)\"\n"
                        "mark = \"status = 'SENT', sent_on = now()\"\n",
                        COLUMNS);
-        init(fixture);
-        expect(fixture, run_command(fixture, "check"), 0);
+        expect(fixture, run_command(fixture, "check"), 3); /* there is no index yet */
         if (bodies[i][1][0] != '\0')
             assert_says(fixture->process.out,
                         "warning: [outbox] where calls shop.is_due(timestamp with time zone),"
@@ -533,9 +532,34 @@ TEST(check_names_a_function_of_where_that_reads_the_clock)
     sql(fixture->conn, "DROP SCHEMA shop");
 }
 
+/* What every command says of the configuration's SQL; "": nothing. One session serves for all,
+ * which takes a fraction of the time of a command. */
+static const char *problem_of(struct fixture *fixture, struct session *session)
+{
+    static struct table table;
+    struct config config;
+    struct config_problems problems;
+    struct error error;
+
+    memset(&table, 0, sizeof table);
+    if (config_load(&config, fixture->config, &problems) == 0) {
+        struct outbox_options *options = &config.relay.outbox;
+        struct session_options how = outbox_session_options(options);
+
+        if (session->conn == NULL && session_open(session, &how, "test", &error) < 0)
+            fail_msg("%s", error.text);
+        if (describe_table(&table, session, options, &error) < 0)
+            fail_msg("%s", error.text);
+    }
+    config_problems_free(&problems);
+    config_free(&config);
+    return table.sql_problem;
+}
+
 static void refuse_each(struct fixture *fixture, const char *outbox, const char *const cases[][2],
                         size_t count)
 {
+    struct session session = {0};
     char columns[1024];
 
     make_table(fixture);
@@ -564,6 +588,8 @@ static void refuse_each(struct fixture *fixture, const char *outbox, const char 
                        strncmp(cases[i][0], "topic =", 7) == 0 ? "" : "topic = \"kind\"\n",
                        is_of_outbox ? "" : cases[i][0]);
         configure_with(fixture, outbox, columns);
+        if (i % 8 != 0 && strstr(problem_of(fixture, &session), cases[i][1]) != NULL)
+            continue;
         assert_true(run_command(fixture, "check") != 0);
         if (strstr(fixture->process.out, cases[i][1]) == NULL &&
             strstr(fixture->process.err, cases[i][1]) == NULL)
@@ -575,6 +601,7 @@ static void refuse_each(struct fixture *fixture, const char *outbox, const char 
                fixture->process.status == 2 ? 2 : 3);
         assert_string_equal(fixture->process.out, "");
     }
+    session_end(&session);
     sql(fixture->conn, "DROP SCHEMA theirs, anyones CASCADE; DROP ROLE stranger");
 }
 
@@ -706,12 +733,13 @@ TEST(no_function_of_another_role_runs_by_a_column_that_nobody_named)
                        cases[i].columns);
         configure_with(fixture, "adopt = true\non_sent = \"delete\"\n", columns);
         (void)run_command(fixture, "check");
-        if (cases[i].says != NULL) {
+        if (cases[i].says != NULL)
             assert_says(fixture->process.out, cases[i].says);
+        else
+            assert_null(strstr(fixture->process.out, "stranger"));
+        if (i == 0 || i == 4) { /* `run` refuses what `check` does: one of each kind shows it */
             expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
             assert_says(fixture->process.err, "stranger");
-        } else {
-            assert_null(strstr(fixture->process.out, "stranger"));
         }
         sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN nobodys");
     }
@@ -738,7 +766,7 @@ TEST(an_expression_that_only_depends_on_the_row_is_accepted)
         "\"f\" = \"(CASE WHEN seq = ANY (ARRAY[7, 8]) AND kind = ANY ('{a,b}') AND seq <> ALL ('{1}') THEN 'now' ELSE"
         " 'later' END || (sent_on + '1 day'))\"\n"
         "\"e\" = \"(current_database()::text || extract(epoch FROM sent_on)::text)\"\n");
-    init(fixture);
+    init_existing(fixture);
     expect(fixture, run_command(fixture, "check"), 0);
 }
 
@@ -751,7 +779,7 @@ TEST(a_value_does_not_depend_on_the_settings_of_the_database)
                    "[outbox.columns]\nid = \"seq\"\nevent_id = \"id\"\ntopic = \"kind\"\n"
                    "payload = \"body\"\n[outbox.headers]\n"
                    "\"a\" = \"(to_tsvector(details)::text || '-12.5'::numeric::money::text)\"\n");
-    init(fixture);
+    init_existing(fixture);
     for (int i = 0; i < 2; i++) {
         sql(fixture->conn, "INSERT INTO outbox (kind, details) VALUES ('k', 'the running dogs')");
         drain(fixture, 0);
@@ -767,11 +795,9 @@ TEST(init_creates_no_table_for_expressions)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice, outbox_control");
     configure_with(fixture, OUTBOX, "[outbox.columns]\nkey = \"(lower(topic))\"\n");
     expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.err, "init creates only the default table");
-    make_table(fixture);
 }
 
 /* Each row would be published for ever. */
@@ -783,7 +809,7 @@ TEST(a_mark_that_leaves_rows_unsent_is_found_before_anything_is_published)
     sql(fixture->conn, "INSERT INTO outbox (kind, details) VALUES ('k', '{\"topic\": \"t\"}')");
     configure_with(
         fixture, "adopt = true\nwhere = \"status = 'NEW'\"\nmark = \"sent_on = now()\"\n", COLUMNS);
-    init(fixture);
+    init_existing(fixture);
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "[outbox] mark: a row that it has marked is still within");
     expect(fixture, run(fixture, "run", "-c", fixture->config), 3);
@@ -798,7 +824,7 @@ TEST(an_event_trigger_that_the_role_may_not_run_is_named_with_what_to_type)
 
     make_table(fixture);
     configure_with(fixture, OUTBOX, COLUMNS);
-    init(fixture);
+    init_existing(fixture);
     sql(fixture->conn,
         "CREATE TABLE ddl_audit (tag text); REVOKE ALL ON ddl_audit FROM " HARNESS_RELAY
         "; CREATE FUNCTION keep_ddl() RETURNS event_trigger"

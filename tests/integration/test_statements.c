@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-FIXTURE(set_up, fixture_close)
+FIXTURE(fixture_open_empty, fixture_close)
 
 static const char *const payloads[] = {"jsonb", "json", "text", "bytea"};
 
@@ -78,11 +78,7 @@ static void open_kind(struct fixture *fixture, const struct kind *kind)
                                     "[[route]]\nmatch = \"far.*\"\nsink = \"far\"\n"
                                     "[[route]]\nmatch = \">\"\nsink = \"out\""
                                   : STDOUT_SINK));
-    if (run_command(fixture, "init") ==
-        5) { /* the claim index of an existing table is made by hand */
-        execute_printed(fixture);
-        expect(fixture, run_command(fixture, "init"), 0);
-    }
+    init_existing(fixture);
 }
 
 static void fill(PGconn *conn, const struct kind *kind)
