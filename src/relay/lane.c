@@ -508,15 +508,20 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
     return 0;
 }
 
+void lane_close_brokers(struct lane *lane)
+{
+    for (int i = 0; i < SINKS_MAX; i++) {
+        if (lane->sinks.brokers[i] != NULL)
+            broker_close(lane->sinks.brokers[i]);
+        lane->sinks.brokers[i] = NULL;
+    }
+}
+
 void lane_close(struct lane *lane)
 {
     batch_free(&lane->batch);
     pauses_free(&lane->pauses);
     outbox_close(lane->outbox);
     lane->outbox = NULL;
-    for (int i = 0; i < SINKS_MAX; i++) {
-        if (lane->sinks.brokers[i] != NULL)
-            broker_close(lane->sinks.brokers[i]);
-        lane->sinks.brokers[i] = NULL;
-    }
+    lane_close_brokers(lane);
 }

@@ -56,6 +56,8 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
 /* Frees what the lane owns; may be called twice. The report and the error remain
  * valid. */
 void lane_close(struct lane *lane);
+/* The brokers alone. */
+void lane_close_brokers(struct lane *lane);
 
 /* Builds a session name for pg_stat_activity: "HOST:PID/PART". PART is a lane's number or another
  * role. */

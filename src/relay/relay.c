@@ -92,7 +92,10 @@ static void *run_worker(void *argument)
 
     worker->end = lane_run(&worker->lane, relay->drain);
     /* This may take seconds while a server is away, so supervise() still counts the lane. */
-    lane_close(&worker->lane);
+    if (worker->end == LANE_DRAINED && worker == relay->workers)
+        lane_close_brokers(&worker->lane); /* judge_drained() asks by its session */
+    else
+        lane_close(&worker->lane);
     lane_report_enter(&worker->lane.report, LANE_IS_ENDED);
     (void)atomic_fetch_sub(&relay->lanes_running, 1);
     note_end(relay);
@@ -333,18 +336,12 @@ static bool supervise(struct relay *relay)
  * sent by another. */
 static enum relay_result judge_drained(const struct relay *relay, struct error *error)
 {
-    struct outbox *outbox = outbox_open(&relay->options->outbox, NULL, "drain");
+    struct outbox *outbox = relay->workers[0].lane.outbox;
     bool due = false;
     int parked = 0;
-    int status = -1;
 
     bounded_call_hurry(false);
-    if (outbox == NULL)
-        (void)error_no_memory(error);
-    else if (outbox_ready(outbox, error) == 0)
-        status = outbox_remaining(outbox, NULL, &due, &parked, error);
-    outbox_close(outbox);
-    if (status < 0)
+    if (outbox_ready(outbox, error) < 0 || outbox_remaining(outbox, NULL, &due, &parked, error) < 0)
         return RELAY_FAILED;
     return parked > 0 ? RELAY_LEFTOVER : RELAY_DRAINED;
 }
@@ -368,11 +365,9 @@ static enum relay_result judge(const struct relay *relay, struct error *error)
 static void join(struct relay *relay)
 {
     request_stop(relay);
-    for (int i = 0; i < relay->options->lanes; i++) {
+    for (int i = 0; i < relay->options->lanes; i++)
         if (relay->workers[i].started)
             (void)pthread_join(relay->workers[i].thread, NULL);
-        lane_close(&relay->workers[i].lane);
-    }
     if (relay->janitor_started)
         (void)pthread_join(relay->janitor, NULL);
     stop_request(&relay->watcher_stop);
