@@ -213,7 +213,7 @@ static void configure_preset(struct fixture *fixture, const char *preset, const 
 
     write_relay_toml(fixture,
                      "[outbox]\npreset = \"%s\"\nadopt = true\n%s[sink.k]\ntype = \"kafka\"\n"
-                     "brokers = [\"%s\"]\n%s",
+                     "brokers = [\"%s\"]\n%s[relay]\nlanes = 1\n",
                      preset, outbox, harness_env("TEST_KAFKA_BROKERS"),
                      outbox == config ? "" : config);
 }

@@ -26,13 +26,13 @@ static const char *const ends[] = {
 
 static void map_columns(struct fixture *fixture, const char *shape, const char *outbox)
 {
-    write_relay_toml(fixture,
-                     "[outbox]\nadopt = true\nwhere = \"status = 'NEW'\"\n%s\n[outbox.columns]\n%s"
-                     "sent_at = \"%s\"\n[relay]\npoll_interval = \"20ms\"\n[retry]\nbackoff ="
-                     " \"10s\"\n[sink.out]\ntype = \"stdout\"\nallow ="
-                     " [\"good\"]\n",
-                     outbox, shape,
-                     strstr(outbox, "on_sent = \"delete\"") == NULL ? "sent_at" : "");
+    write_relay_toml(
+        fixture,
+        "[outbox]\nadopt = true\nwhere = \"status = 'NEW'\"\n%s\n[outbox.columns]\n%s"
+        "sent_at = \"%s\"\n[relay]\nlanes = 1\npoll_interval = \"20ms\"\n[retry]\nbackoff ="
+        " \"10s\"\n[sink.out]\ntype = \"stdout\"\nallow ="
+        " [\"good\"]\n",
+        outbox, shape, strstr(outbox, "on_sent = \"delete\"") == NULL ? "sent_at" : "");
 }
 
 static void make_table(struct fixture *fixture)
@@ -347,7 +347,7 @@ static void publish_to_jetstream(struct fixture *fixture, const char *stream, co
     write_relay_toml(fixture,
                      "[outbox]\nadopt = true\nwhere = \"status = 'NEW'\"\n" MARK
                      "[outbox.columns]\n%s[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\n"
-                     "stream = \"%s\"\ncreate = true\nallow = [\"%s.>\"]\n",
+                     "stream = \"%s\"\ncreate = true\nallow = [\"%s.>\"]\n[relay]\nlanes = 1\n",
                      columns, url, stream, stream);
     init_existing(fixture);
 }
