@@ -116,8 +116,8 @@ class Browser:
         nodes = self.call("Accessibility.getFullAXTree")["nodes"]
         return [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
 
-    def picture(self, path):
-        height = self.run("document.documentElement.scrollHeight")
+    def picture(self, path, height=None):
+        height = height or self.run("document.documentElement.scrollHeight")
         width = self.run("innerWidth")
         data = self.call("Page.captureScreenshot", captureBeyondViewport=True,
                          clip={"x": 0, "y": 0, "width": width, "height": height, "scale": 1})["data"]
