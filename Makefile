@@ -34,9 +34,9 @@ LDFLAGS    += -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SANITIZE),-fsanitiz
 LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 
 PRESETS    := $(sort $(wildcard config/presets/*.toml))
-STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql))
+STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql src/sql/shared/*.sql))
 SOURCES    := $(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp))
-OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/presets.o $(BUILD)/obj/sample.o $(BUILD)/obj/guesses.o $(BUILD)/obj/hints.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o $(BUILD)/obj/statements.o
+OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/presets.o $(BUILD)/obj/sample.o $(BUILD)/obj/guesses.o $(BUILD)/obj/hints.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o $(BUILD)/obj/statements.o $(BUILD)/obj/statement_lists.o
 LIBRARY    := $(BUILD)/librelay.a
 BINARY     := $(BUILD)/outbox-relay
 
@@ -181,23 +181,33 @@ $(BUILD)/gen/hints.c: config/hints.tsv Makefile
 		echo 'const struct hint embedded_hints[] = {'; echo '#line 1 "$<"'; \
 		sed 's/^#.*//; s/[\\"]/\\&/g; s/\t/", "/g; s/..*/{"&"},/' $<; echo '{0, 0, 0}};'; } > $@
 
-# src/ROOM/sql/NAME.sql is embedded as statement_NAME. sql_own_names are the names that the statements give to what may
-# stand beside columns of a user's table.
+# src/ROOM/sql/NAME.sql is embedded as statement_NAME, without the lines that say who uses it (src/sql/statements.awk).
+# sql_own_names are the names that the statements give to what may stand beside columns of a user's table.
 $(BUILD)/gen/sql/statements.h: $(STATEMENTS) Makefile
 	@mkdir -p $(@D)
-	@{ for file in $(STATEMENTS); do echo "extern const char statement_$$(basename $$file .sql)[];"; done; \
-		echo 'extern const char sql_own_names[];'; } > $@
+	@{ echo '#pragma once'; \
+		for file in $(STATEMENTS); do echo "extern const char statement_$$(basename $$file .sql)[];"; done; \
+		echo 'extern const char sql_own_names[];'; \
+		echo 'struct sql_use { const char *user, *name, *text, *condition, *facts; };'; \
+		echo 'struct sql_shared { const char *name, *text; };'; \
+		echo '/* Both end with a name of NULL. */'; \
+		echo 'extern const struct sql_use sql_uses[];'; \
+		echo 'extern const struct sql_shared sql_shared[];'; } > $@
 
 $(BUILD)/gen/statements.c: $(STATEMENTS) Makefile
 	@mkdir -p $(@D)
-	@{ for file in $(STATEMENTS); do $(call embed,statement_$$(basename $$file .sql),$$file); done; \
+	@{ for file in $(STATEMENTS); do grep -v '^-- use: ' $$file > $@.sql; \
+			$(call embed,statement_$$(basename $$file .sql),$@.sql); done; rm -f $@.sql; \
 		echo 'extern const char sql_own_names[]; const char sql_own_names[] = " "'; \
 		grep -oh 'relay_[a-z_]*' $(STATEMENTS) | sort -u | sed 's/.*/"& "/'; echo ';'; } > $@
+
+$(BUILD)/gen/statement_lists.c: $(STATEMENTS) $(filter %.c,$(SOURCES)) src/sql/statements.awk $(BUILD)/gen/sql/statements.h
+	@{ echo '#include "sql/statements.h"'; awk -f src/sql/statements.awk $(filter %.c,$(SOURCES)) $(STATEMENTS); } > $@
 
 $(BUILD)/obj/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
 	$(say) CC $@
-	@$(CC) $(CFLAGS) -c -o $@ $<
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # The program also builds in a tree without tests/.
 -include tests/tests.mk

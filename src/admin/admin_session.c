@@ -1,6 +1,6 @@
 #include "admin/admin_session.h"
 
-#include "admin/words.h"
+#include "admin/facts.h"
 #include "catalog/describe.h"
 #include "pg/connect.h"
 #include "pg/server.h"
@@ -60,12 +60,12 @@ void admin_close(struct admin *admin)
 
 char *admin_sql(const struct admin *admin, const char *statement)
 {
-    const struct admin_words about = {.tables = {&admin->table, admin->options},
+    const struct admin_facts about = {.tables = {&admin->table, admin->options},
                                       .unsent_from = admin->unsent_from};
-    struct sql_words tables;
-    const struct sql_words words = admin_words(&about, &tables);
+    struct sql_facts tables;
+    const struct sql_facts facts = admin_facts(&about, &tables);
 
-    return sql_render(statement, &words);
+    return sql_render(statement, &facts);
 }
 
 PGresult *admin_query_sql(struct admin *admin, char *sql, int param_count,

@@ -10,7 +10,7 @@
 
 #include "admin/admin_session.h"
 #include "admin/parked/parked_sql.h"
-#include "admin/words.h"
+#include "admin/facts.h"
 #include "catalog/describe.h"
 #include "outbox/fill.h"
 #include "outbox/row.h"
@@ -48,7 +48,7 @@ struct statement audit_statement(const struct outbox_options *options, bool park
 {
     struct statement statement = {
         .text = parked ? statement_audit_parked_rows : statement_audit_rows,
-        .rows = statement_claimed_rows,
+        .facts = "",
         .kind = parked ? CLAIM_PARKED : CLAIM_OUTBOX,
         .limit = AUDIT_PAGE_ROWS,
         .inline_bytes = options->batch_bytes / AUDIT_PAGE_ROWS,
@@ -292,7 +292,7 @@ static int prepare(struct reading *reading, const struct routes *routes, struct 
 {
     struct admin *admin = reading->admin;
     struct sequence sequence = {0};
-    const struct slice_words about = {
+    const struct slice_facts about = {
         .tables = {&admin->table, admin->options}, .routes = routes, .sequence = &sequence};
     const struct statement rows = audit_statement(admin->options, false);
     const struct statement parked = audit_statement(admin->options, true);

@@ -7,7 +7,7 @@
  */
 #include "admin/admin_session.h"
 
-#include "admin/words.h"
+#include "admin/facts.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
 #include "catalog/schema.h"
@@ -32,14 +32,14 @@ enum { EXPLAIN_PLACE, EXPLAIN_PARKED, EXPLAIN_ID, EXPLAIN_EVENT_ID, EXPLAIN_STAT
 
 /* ---- which rows ---- */
 
-struct explain_words {
+struct explain_facts {
     const struct explain_request *request;
     const struct table *table;
 };
 
 static const struct table *table_of(const void *about)
 {
-    return ((const struct explain_words *)about)->table;
+    return ((const struct explain_facts *)about)->table;
 }
 
 /* An index finds integers and UUIDs; other ids are compared as text. */
@@ -62,88 +62,55 @@ static void put_search(FILE *out, const struct table *table, enum column column,
 }
 
 /* An event id that is computed is looked for among parked rows only, which keep it. */
-static bool searches_event_id(const struct table *table)
+static bool event_id_is_searched(const void *about)
 {
-    return table->columns[COLUMN_EVENT_ID].expression == NULL;
+    return table_of(about)->columns[COLUMN_EVENT_ID].expression == NULL;
 }
 
-static int put_is_explained(FILE *out, const struct sql_call *call)
+static int put_is_explained(FILE *out, const void *about)
 {
-    const struct explain_words *words = call->about;
-    const struct table_column *columns = words->table->columns;
+    const struct explain_facts *facts = about;
+    const struct table_column *columns = facts->table->columns;
 
-    if (words->request->id_count == 0)
+    if (facts->request->id_count == 0)
         return fprintf(out, "(%s)",
-                       words->request->where != NULL ? words->request->where : "true") < 0
+                       facts->request->where != NULL ? facts->request->where : "true") < 0
                    ? -1
                    : 0;
-    put_search(out, words->table, COLUMN_ID, columns[COLUMN_ID].quoted, 2);
+    put_search(out, facts->table, COLUMN_ID, columns[COLUMN_ID].quoted, 2);
     (void)fputs(" OR ", out);
-    if (searches_event_id(words->table))
-        put_search(out, words->table, COLUMN_EVENT_ID, columns[COLUMN_EVENT_ID].quoted, 3);
+    if (event_id_is_searched(about))
+        put_search(out, facts->table, COLUMN_EVENT_ID, columns[COLUMN_EVENT_ID].quoted, 3);
     else /* the parameter is there all the same */
-        (void)fprintf(out, "$3::%s[] IS NULL", searched_type(words->table, COLUMN_EVENT_ID));
+        (void)fprintf(out, "$3::%s[] IS NULL", searched_type(facts->table, COLUMN_EVENT_ID));
     return 0;
 }
 
-static int put_is_explained_parked(FILE *out, const struct sql_call *call)
+static int put_is_explained_parked(FILE *out, const void *about)
 {
-    const struct explain_words *words = call->about;
+    const struct explain_facts *facts = about;
 
-    if (words->request->id_count == 0)
+    if (facts->request->id_count == 0)
         return fputs("false", out) < 0 ? -1 : 0;
-    put_search(out, words->table, COLUMN_ID, "id", 2);
+    put_search(out, facts->table, COLUMN_ID, "id", 2);
     (void)fputs(" OR ", out);
-    put_search(out, words->table, COLUMN_EVENT_ID, "event_id", 3);
+    put_search(out, facts->table, COLUMN_EVENT_ID, "event_id", 3);
     return 0;
 }
 
-static const char *choose_searched_event_id(const void *about)
-{
-    return searches_event_id(table_of(about)) ? "{event_id}" : "NULL";
-}
-
-static const char *choose_explained_parked(const void *about)
-{
-    return table_of(about)->parked_exists ? statement_explained_parked : statement_explained_none;
-}
-
-/* That of any other row is not needed. */
-static const char *choose_identity_of_parked(const void *about)
-{
-    return table_of(about)->parked_exists
-               ? "CASE WHEN {id} IN (SELECT id FROM {parked} WHERE sent_at IS NULL) THEN"
-                 " {identity} END"
-               : "NULL::text";
-}
-
-static const char *choose_state_of_settled(const void *about)
-{
-    const struct table *table = table_of(about);
-
-    if (table->mark != NULL)
-        return "'sent, or left out by where'";
-    return table_is_marked_by_time(table)
-               ? "CASE WHEN {sent_at} IS NULL THEN 'left out by where' ELSE 'sent' END"
-               : "'left out by where'";
-}
-
-static const struct sql_word words[] = {
+static const struct sql_fact facts_of_rows[] = {
     {"is_explained", .put = put_is_explained},
     {"is_explained_parked", .put = put_is_explained_parked},
-    {"searched_event_id", .choose = choose_searched_event_id},
-    {"explained_parked", .choose = choose_explained_parked},
-    {"identity_of_parked", .choose = choose_identity_of_parked},
-    {"state_of_settled", .choose = choose_state_of_settled},
+    {"event_id_is_searched", .is = event_id_is_searched},
     {.name = NULL},
 };
 
 static char *rows_sql(const struct admin *admin, const struct explain_request *request)
 {
-    const struct explain_words about = {request, &admin->table};
-    const struct table_words tables = {&admin->table, admin->options};
-    const struct sql_words more = table_words(&tables);
-    const struct sql_words list = {.list = words, .about = &about, .more = &more};
+    const struct explain_facts about = {request, &admin->table};
+    const struct table_facts tables = {&admin->table, admin->options};
+    const struct sql_facts more = table_facts(&tables);
+    const struct sql_facts list = {.list = facts_of_rows, .about = &about, .more = &more};
 
     return sql_render(statement_explain_rows, &list);
 }
@@ -221,7 +188,7 @@ static PGresult *find_rows(struct admin *admin, const struct explain_request *re
 static int prepare(struct admin *admin, const struct routes *routes, struct error *error)
 {
     struct sequence sequence = {0};
-    const struct slice_words about = {
+    const struct slice_facts about = {
         .tables = {&admin->table, admin->options}, .routes = routes, .sequence = &sequence};
     struct statement statement;
     int at = 0;

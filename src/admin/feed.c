@@ -13,7 +13,7 @@
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
 #include "catalog/sql_text.h"
-#include "catalog/words.h"
+#include "catalog/facts.h"
 #include "sql/sql.h"
 #include "sql/statements.h"
 
@@ -115,9 +115,9 @@ static bool is_filled(const struct feed *feed, enum column column)
            column == COLUMN_PAYLOAD;
 }
 
-static int put_columns(FILE *out, const struct sql_call *call)
+static int put_columns(FILE *out, const void *about)
 {
-    const struct feed *feed = feed_of(call->about);
+    const struct feed *feed = feed_of(about);
     const char *comma = "";
 
     for (int i = COLUMN_EVENT_ID; i < COLUMN_COUNT; i++) {
@@ -165,9 +165,9 @@ static const char *put_value(FILE *out, const struct feed *feed, enum column col
     return "";
 }
 
-static int put_values(FILE *out, const struct sql_call *call)
+static int put_values(FILE *out, const void *about)
 {
-    const struct feed *feed = feed_of(call->about);
+    const struct feed *feed = feed_of(about);
     int last = COLUMN_COUNT - 1;
 
     while (!is_filled(feed, (enum column)last))
@@ -199,9 +199,9 @@ static const char *choose_order(const void *about)
     return id != NULL ? id->quoted : "ctid";
 }
 
-static int put_name(FILE *out, const struct sql_call *call)
+static int put_name(FILE *out, const void *about, const struct sql_fact *fact)
 {
-    const struct feed *feed = feed_of(call->about);
+    const struct feed *feed = feed_of(about);
     const struct table_column *id =
         source_uuid(feed) != NULL ? source_uuid(feed) : source_integer(feed);
     const struct {
@@ -220,85 +220,68 @@ static int put_name(FILE *out, const struct sql_call *call)
         {"feed_unsent", feed->unsent},
         {"feed_order", choose_order(feed)},
         {"feed_match", id != NULL ? id->quoted : ""},
+        {"feed_draws", feed->draws},
     };
     size_t at = 0;
 
-    while (strcmp(names[at].word, call->word) != 0)
+    while (strcmp(names[at].word, fact->name) != 0)
         at++;
     return fputs(names[at].text, out) < 0 ? -1 : 0;
 }
 
-static const char *choose_matched(const void *about)
+static bool source_is_integer(const void *about)
 {
-    return source_integer(feed_of(about)) != NULL
-               ? "('x' || right(replace(NEW.event_id::pg_catalog.text, '-', ''), 16))"
-                 "::pg_catalog.bit(64)::bigint"
-               : "NEW.event_id";
+    return source_integer(feed_of(about)) != NULL;
 }
 
-static int put_draws(FILE *out, const struct sql_call *call)
+static bool draws(const void *about)
 {
-    const struct feed *feed = feed_of(call->about);
-
-    return feed->draws[0] != '\0' &&
-                   fprintf(out, "\n--   GRANT USAGE ON SEQUENCE %s TO ...;", feed->draws) < 0
-               ? -1
-               : 0;
+    return feed_of(about)->draws[0] != '\0';
 }
 
-/* The outbox may be fed by several tables. A UUID is found in one of them, and costs the others a
- * search. */
-static int put_is_fed(FILE *out, const struct sql_call *call)
+/* The number of the table, with which the event ids begin that are made of its ids. */
+static int put_space(FILE *out, const void *about)
 {
-    const struct feed *feed = feed_of(call->about);
-
-    if (source_integer(feed) == NULL)
-        return 0;
-    return fprintf(out,
-                   "\n          AND pg_catalog.left(pg_catalog.replace(NEW.event_id"
-                   "::pg_catalog.text, '-', ''), 16) OPERATOR(pg_catalog.=) '%016" PRIx64 "'",
-                   feed->space) < 0
-               ? -1
-               : 0;
+    return fprintf(out, "%016" PRIx64, feed_of(about)->space) < 0 ? -1 : 0;
 }
 
 /* As a comment, because nobody but its owner knows whether the rows were sent already. */
-static int put_existing(FILE *out, const struct sql_call *call);
+static int put_existing(FILE *out, const void *about);
 
-static const struct sql_word words[] = {
-    {"source", .put = put_name},
-    {"source_schema", .put = put_name},
-    {"outbox_schema", .put = put_name},
-    {"feed_function", .put = put_name},
-    {"feed_trigger", .put = put_name},
-    {"mark_function", .put = put_name},
-    {"mark_trigger", .put = put_name},
+static const struct sql_fact facts[] = {
+    {"source", .put_named = put_name},
+    {"source_schema", .put_named = put_name},
+    {"outbox_schema", .put_named = put_name},
+    {"feed_function", .put_named = put_name},
+    {"feed_trigger", .put_named = put_name},
+    {"mark_function", .put_named = put_name},
+    {"mark_trigger", .put_named = put_name},
     {"feed_columns", .put = put_columns},
     {"feed_values", .put = put_values},
     {"feed_existing", .put = put_existing},
-    {"feed_unsent", .put = put_name},
-    {"feed_order", .put = put_name},
-    {"feed_marks", .put = put_name},
-    {"feed_marked", .put = put_name},
-    {"feed_match", .put = put_name},
-    {"feed_matched", .choose = choose_matched},
-    {"is_fed", .put = put_is_fed},
-    {"feed_draws", .put = put_draws},
+    {"feed_unsent", .put_named = put_name},
+    {"feed_order", .put_named = put_name},
+    {"feed_marks", .put_named = put_name},
+    {"feed_marked", .put_named = put_name},
+    {"feed_match", .put_named = put_name},
+    {"feed_draws", .put_named = put_name, .is = draws},
+    {"feed_space", .put = put_space},
+    {"source_is_integer", .is = source_is_integer},
     {.name = NULL},
 };
 
 static char *render(const struct feed *feed, const char *statement)
 {
-    const struct table_words about = {.table = &feed->outbox, .options = feed->options};
-    const struct sql_words tables = table_words(&about);
-    const struct sql_words list = {.list = words, .about = feed, .more = &tables};
+    const struct table_facts about = {.table = &feed->outbox, .options = feed->options};
+    const struct sql_facts tables = table_facts(&about);
+    const struct sql_facts list = {.list = facts, .about = feed, .more = &tables};
 
     return sql_render(statement, &list);
 }
 
-static int put_existing(FILE *out, const struct sql_call *call)
+static int put_existing(FILE *out, const void *about)
 {
-    char *sql = render(feed_of(call->about), statement_feed_existing);
+    char *sql = render(feed_of(about), statement_feed_existing);
 
     if (sql == NULL)
         return -1;

@@ -1,6 +1,6 @@
 #include "admin/admin_session.h"
 
-#include "catalog/words.h"
+#include "catalog/facts.h"
 #include "sql/statements.h"
 
 #include <stdio.h>

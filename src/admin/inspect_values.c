@@ -1,6 +1,6 @@
 #include "admin/admin_session.h"
 
-#include "admin/words.h"
+#include "admin/facts.h"
 #include "catalog/columns.h"
 #include "catalog/sequence.h"
 #include "sql/statements.h"

@@ -1,6 +1,6 @@
 #include "admin/admin_session.h"
 
-#include "admin/words.h"
+#include "admin/facts.h"
 #include "base/clock.h"
 #include "base/hint.h"
 #include "catalog/describe.h"

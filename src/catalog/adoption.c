@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "catalog/filter.h"
 #include "catalog/sql_text.h"
-#include "catalog/words.h"
+#include "catalog/facts.h"
 #include "sql/statements.h"
 
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 #include "catalog/sequence.h"
 #include "catalog/slice_table.h"
 #include "catalog/values.h"
-#include "catalog/words.h"
+#include "catalog/facts.h"
 #include "pg/server.h"
 #include "sql/sql.h"
 #include "sql/statements.h"
@@ -482,7 +482,7 @@ static int check_borrowed(const struct table *table, struct session *session,
         return 0;
     if (error->kind != ERROR_PERMANENT)
         return -1;
-    result = table_query(table, session, statement_borrowed_function, 0, NULL, error);
+    result = table_query_with(table, session, statement_borrowed_function, "borrowed", "", error);
     if (result == NULL)
         return -1;
     if (PQntuples(result) > 0) {

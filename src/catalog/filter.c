@@ -9,7 +9,7 @@
  */
 #include "catalog/filter.h"
 
-#include "catalog/words.h"
+#include "catalog/facts.h"
 #include "sql/statements.h"
 
 #include <stdio.h>
@@ -18,49 +18,13 @@
 
 #define NO_PRIVILEGE "42501"
 
-static int put_given(FILE *out, const struct sql_call *call)
-{
-    return fputs(call->about, out) < 0 ? -1 : 0;
-}
-
-/* Each stands for what the caller gives. */
-static const struct sql_word words[] = {
-    {"condition", .put = put_given},
-    {"table_name", .put = put_given},
-    {.name = NULL},
-};
-
-/* NULL: no memory. free() it. */
-static char *render(const struct table *table, const char *statement, const char *given)
-{
-    const struct table_words about = {.table = table};
-    const struct sql_words more = table_words(&about);
-    const struct sql_words list = {.list = words, .about = given, .more = &more};
-
-    return sql_render(statement, &list);
-}
-
-static PGresult *query(const struct table *table, struct session *session, const char *statement,
-                       const char *given, struct error *error)
-{
-    char *sql = render(table, statement, given);
-    PGresult *result = NULL;
-
-    if (sql != NULL)
-        result = session_query(session, sql, 0, NULL, error);
-    else
-        (void)error_no_memory(error);
-    free(sql);
-    return result;
-}
-
 /* The plan of an expression that is true for unsent rows. NULL with *error set. */
 static PGresult *plan(const struct table *table, struct session *session, struct error *error)
 {
-    return query(table, session,
-                 "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT (true AND {unsent}) FROM"
-                 " {outbox}",
-                 "", error);
+    return table_query(table, session,
+                       "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT (true AND {unsent}) FROM"
+                       " {outbox}",
+                       0, NULL, error);
 }
 
 bool filter_is_fault(const struct error *error, const char **text)
@@ -88,8 +52,9 @@ static int take_problem(struct table *table, const struct error *error)
 
 int filter_check(struct table *table, struct session *session, struct error *error)
 {
-    PGresult *result = query(table, session, "EXPLAIN SELECT FROM {outbox} WHERE {condition}",
-                             table->where, error);
+    PGresult *result =
+        table_query_with(table, session, "EXPLAIN SELECT FROM {outbox} WHERE {condition}",
+                         "condition", table->where, error);
 
     if (result != NULL) {
         PQclear(result);
@@ -108,7 +73,8 @@ int filter_parse(const struct table *table, struct session *session, const char 
                                              "EXPLAIN SELECT FROM {outbox} WHERE ({condition})"};
 
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
-        PGresult *result = query(table, session, statements[i], condition, error);
+        PGresult *result =
+            table_query_with(table, session, statements[i], "condition", condition, error);
 
         if (result == NULL)
             return -1;
@@ -122,8 +88,10 @@ int filter_is_same(const struct table *table, struct session *session, const cha
 {
     static const char explain[] =
         "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT ({condition}) FROM {outbox}";
-    PGresult *wanted = query(table, session, explain, written, error);
-    PGresult *found = wanted != NULL ? query(table, session, explain, shown, error) : NULL;
+    PGresult *wanted = table_query_with(table, session, explain, "condition", written, error);
+    PGresult *found = wanted != NULL
+                          ? table_query_with(table, session, explain, "condition", shown, error)
+                          : NULL;
 
     *is = found != NULL && strcmp(PQgetvalue(wanted, 0, 0), PQgetvalue(found, 0, 0)) == 0;
     PQclear(wanted);
@@ -143,10 +111,10 @@ int filter_is_predicate(const struct table *table, struct session *session, cons
     if (table->sql_problem[0] != '\0' || shown[0] == '\0')
         return 0;
     wanted = plan(table, session, error);
-    found = wanted != NULL ? query(table, session,
-                                   "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT (true AND"
-                                   " ({condition})) FROM {outbox}",
-                                   shown, error)
+    found = wanted != NULL ? table_query_with(table, session,
+                                              "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT"
+                                              " (true AND ({condition})) FROM {outbox}",
+                                              "condition", shown, error)
                            : NULL;
     *is = found != NULL && strcmp(PQgetvalue(wanted, 0, 0), PQgetvalue(found, 0, 0)) == 0;
     PQclear(wanted);
@@ -171,7 +139,6 @@ void filter_name_error(const struct table *table, struct error *error)
 
 int filter_try_index(struct table *table, struct session *session, struct error *error)
 {
-    char name[QUOTED_BYTES_MAX];
     struct error ignored;
     char *sql;
     int status;
@@ -179,8 +146,7 @@ int filter_try_index(struct table *table, struct session *session, struct error 
     if (table->where == NULL || table->sql_problem[0] != '\0' || !table->exists ||
         table->has_claim_index || table_plain(table, &ignored) < 0)
         return 0;
-    table_quote(session, table->name, name);
-    sql = render(table, statement_try_index, name);
+    sql = table_sql(table, statement_try_index);
     if (sql == NULL)
         return error_no_memory(error);
     status = session_execute(session, sql, error);

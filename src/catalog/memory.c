@@ -1,7 +1,7 @@
 #include "catalog/memory.h"
 
 #include "catalog/sql_text.h"
-#include "catalog/words.h"
+#include "catalog/facts.h"
 #include "sql/statements.h"
 
 #include <inttypes.h>

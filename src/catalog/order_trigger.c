@@ -2,7 +2,7 @@
 
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
-#include "catalog/words.h"
+#include "catalog/facts.h"
 #include "sql/statements.h"
 
 #include <stdio.h>

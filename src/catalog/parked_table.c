@@ -6,7 +6,7 @@
 
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
-#include "catalog/words.h"
+#include "catalog/facts.h"
 #include "sql/statements.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* config/schema.sql with the configured names and types filled in. */
 #include "catalog/schema.h"
 
+#include "catalog/facts.h"
 #include "catalog/sql_text.h"
-#include "sql/sql.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,54 +37,15 @@ const char *parked_key_columns(const struct table *table)
     return "pg_catalog.hashtextextended(key::pg_catalog.text, 0), id";
 }
 
-static bool is_word(const char *word, size_t len, const char *name)
-{
-    return strlen(name) == len && memcmp(word, name, len) == 0;
-}
-
-static const char *find_column(const struct table *table, const char *word, size_t len, bool type)
-{
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        if (!is_word(word, len, column_name((enum column)i)))
-            continue;
-        return type ? schema_type(table, (enum column)i) : table->columns[i].quoted;
-    }
-    return "";
-}
-
-/* As the relay evaluates the condition (pg/connect.c). */
-static const char *where_settings(const struct table *table)
-{
-    if (table->where == NULL && table->columns[COLUMN_KEY].expression == NULL)
-        return "";
-    return (table->where != NULL && strchr(table->where, '\\') != NULL) ||
-                   strchr(column_sql(&table->columns[COLUMN_KEY]), '\\') != NULL
-               ? "SET search_path = ''; SET standard_conforming_strings = on;\n"
-               : "SET search_path = '';\n";
-}
-
-/* The settings of the order trigger's function, in SQL and as pg_proc has them. It evaluates an
- * expression as the relay does; without one it needs none. */
-static const struct order_settings {
-    const char *sql;
-    const char *config;
-} order_settings[] = {
-    {"", NULL},
-    {" SET search_path = ''", "{\"search_path=\\\"\\\"\"}"},
-    {" SET search_path = '' SET standard_conforming_strings = on",
-     "{\"search_path=\\\"\\\"\",standard_conforming_strings=on}"},
-};
-
-static const struct order_settings *order_settings_of(const struct table *table)
+/* The settings of the order trigger's function, as pg_proc has them. */
+const char *schema_order_config(const struct table *table)
 {
     const char *key = table->columns[COLUMN_KEY].expression;
 
-    return &order_settings[key == NULL ? 0 : strchr(key, '\\') == NULL ? 1 : 2];
-}
-
-const char *schema_order_config(const struct table *table)
-{
-    return order_settings_of(table)->config;
+    if (key == NULL)
+        return NULL;
+    return strchr(key, '\\') == NULL ? "{\"search_path=\\\"\\\"\"}"
+                                     : "{\"search_path=\\\"\\\"\",standard_conforming_strings=on}";
 }
 
 bool schema_needs_delete(const struct table *table, const struct outbox_options *options)
@@ -93,171 +54,276 @@ bool schema_needs_delete(const struct table *table, const struct outbox_options 
            (table_knows_sent(table) && options->retention_ms > 0);
 }
 
-/* The replacement of a word that is not a column; NULL when the word is unknown here. */
-static const char *find_name(const struct expansion *expansion, const char *word, size_t len)
+/* ---- facts ---- */
+
+static const struct table *table_of(const void *about)
 {
+    return ((const struct expansion *)about)->table;
+}
+
+static const struct outbox_options *options_of(const void *about)
+{
+    return ((const struct expansion *)about)->options;
+}
+
+static int put_name(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    const struct expansion *expansion = about;
     const struct table *table = expansion->table;
     const struct {
-        const char *word;
+        const char *name;
         const char *text;
     } names[] = {
-        {"outbox", table->quoted},
-        {"parked", table->parked_quoted},
-        {"control", table->control_quoted},
-        {"parked_key", parked_key_columns(table)},
-        {"slice", table->slice_quoted},
         {"schema", table->schema_quoted},
-        {"index", table->claim_index_quoted},
+        {"claim_index", table->claim_index_quoted},
         {"notify", table->notify_quoted},
         {"order", table->order_quoted},
         {"order_bucket", table->order_bucket_quoted},
         {"order_gate", table->order_gate_quoted},
         {"order_sequence", table->order_sequence_quoted},
-        {"order_trigger", ORDER_TRIGGER},
-        {"order_settings", order_settings_of(table)->sql},
         {"role", expansion->role},
         {"sequence", expansion->sequence},
         {"database", expansion->database},
-        {"delete", schema_needs_delete(table, expansion->options) ? " DELETE," : ""},
-        {"where_path", where_settings(table)},
-        {"concurrently", expansion->concurrently ? "CONCURRENTLY " : ""},
+        {"drawn", expansion->drawn},
     };
+    size_t at = 0;
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is_word(word, len, names[i].word))
-            return names[i].text;
-    return NULL;
+    while (strcmp(names[at].name, fact->name) != 0)
+        at++;
+    return fputs(names[at].text, out) < 0 ? -1 : 0;
 }
 
-/* The predicate of the claim index, which must match {unsent} (words.c). */
-static void put_unsent(FILE *out, const struct table *table, bool marked)
+/* {id} and so on: the column, also where its value is computed by an expression. */
+static int put_quoted(FILE *out, const void *about, const struct sql_fact *fact)
 {
-    if (marked)
-        (void)fprintf(out, " WHERE %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
+    return fputs(table_of(about)->columns[fact->column].quoted, out) < 0 ? -1 : 0;
+}
+
+static int put_type(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    const char *type = schema_type(table_of(about), (enum column)fact->column);
+
+    return fprintf(out, "%s%s", sql_type_schema(type), type) < 0 ? -1 : 0;
+}
+
+static int put_order_sequence_text(FILE *out, const void *about)
+{
+    sql_put_literal(out, table_of(about)->order_sequence_quoted);
+    return 0;
+}
+
+static int put_slice_in_full(FILE *out, const void *about)
+{
+    sql_put_slice_in_full(out, table_of(about), options_of(about)->slices);
+    return 0;
+}
+
+static int put_number(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    const struct {
+        const char *name;
+        int number;
+    } numbers[] = {
+        {"last_slice", options_of(about)->slices - 1},
+        {"last_bucket", BUCKETS - 1},
+        {"bucket_lock", BUCKET_LOCK},
+        {"gate_lock", GATE_LOCK},
+    };
+    size_t at = 0;
+
+    while (strcmp(numbers[at].name, fact->name) != 0)
+        at++;
+    return fprintf(out, "%d", numbers[at].number) < 0 ? -1 : 0;
+}
+
+/* The key of the row that is inserted. */
+static int put_key_of_new(FILE *out, const void *about)
+{
+    const struct table *table = table_of(about);
+    const struct table_column *key = &table->columns[COLUMN_KEY];
+    int written = key->expression == NULL
+                      ? fprintf(out, "NEW.%s", key->quoted)
+                      : fprintf(out, "(SELECT %s FROM (SELECT NEW.*) AS %s)", key->expression,
+                                table->quoted + strlen(table->schema_quoted) + 1);
+
+    return written < 0 ? -1 : 0;
+}
+
+/* The outbox has, or gets, the column sent_at, which says what is unsent. */
+static bool has_mark(const void *about)
+{
+    const struct table *table = table_of(about);
+
+    return table->mark == NULL &&
+           (options_of(about)->on_sent == ON_SENT_MARK || table_has(table, COLUMN_SENT_AT));
+}
+
+static bool has_predicate(const void *about)
+{
+    return has_mark(about) || table_of(about)->where != NULL;
+}
+
+/* {unsent}: the predicate of the claim index, which must match that of the claims (facts.c). */
+static int put_unsent(FILE *out, const void *about)
+{
+    const struct table *table = table_of(about);
+
+    if (has_mark(about))
+        (void)fprintf(out, "%s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
     if (table->where != NULL)
-        (void)fprintf(out, " %s (%s)", marked ? "AND" : "WHERE", table->where);
+        (void)fprintf(out, "%s(%s)", has_mark(about) ? " AND " : "", table->where);
+    return 0;
 }
 
 /* A SET list may set any column. */
-static void put_lock_column(FILE *out, const struct table *table, bool mark)
+static bool locks_column(const void *about)
 {
-    if ((!mark || table->mark == NULL) && table->park == NULL)
-        (void)fprintf(out, " (%s)", table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].quoted);
+    const struct table *table = table_of(about);
+
+    return (options_of(about)->on_sent != ON_SENT_MARK || table->mark == NULL) &&
+           table->park == NULL;
 }
 
-/* The bucket of a key: of `value`, or of that of the row which is inserted. NULL has none. */
-static void put_bucket(FILE *out, const struct table *table, const char *value)
+static int put_lock_column(FILE *out, const void *about)
 {
-    const struct table_column *key = &table->columns[COLUMN_KEY];
-    bool is_bytes = strcmp(key->type, "bytea") == 0;
+    bool marks = options_of(about)->on_sent == ON_SENT_MARK;
 
-    (void)fputs(is_bytes ? "pg_catalog.hashtext(pg_catalog.encode(" : "pg_catalog.hashtext((", out);
-    if (strcmp(value, "row") != 0)
-        (void)fputs(value, out);
-    else if (key->expression == NULL)
-        (void)fprintf(out, "NEW.%s", key->quoted);
-    else
-        (void)fprintf(out, "(SELECT %s FROM (SELECT NEW.*) AS %s)", key->expression,
-                      table->quoted + strlen(table->schema_quoted) + 1);
-    (void)fprintf(out, is_bytes ? ", 'hex'))" : ")::pg_catalog.text)");
-    (void)fprintf(out, " OPERATOR(pg_catalog.&) %d", BUCKETS - 1);
+    return fputs(table_of(about)->columns[marks ? COLUMN_SENT_AT : COLUMN_ID].quoted, out) < 0 ? -1
+                                                                                               : 0;
 }
 
-static void put_type(FILE *out, const char *type)
+static bool deletes(const void *about)
 {
-    (void)fprintf(out, "%s%s", sql_type_schema(type), type);
+    return schema_needs_delete(table_of(about), options_of(about));
 }
 
-static void put_word(const struct expansion *expansion, FILE *out, const char *word, size_t len)
+static bool key_is_computed(const void *about)
 {
-    const struct table *table = expansion->table;
-    const char *sent_at = table->columns[COLUMN_SENT_AT].quoted;
-    const char *name = find_name(expansion, word, len);
-    bool mark = expansion->options->on_sent == ON_SENT_MARK;
-    bool marked = table->mark == NULL && (mark || table_has(table, COLUMN_SENT_AT));
-
-    if (name != NULL)
-        (void)fprintf(out, "%s", name);
-    else if (is_word(word, len, "slices"))
-        (void)fprintf(out, "%d", expansion->options->slices);
-    else if (is_word(word, len, "last_slice"))
-        (void)fprintf(out, "%d", expansion->options->slices - 1);
-    else if (is_word(word, len, "bucket_lock"))
-        (void)fprintf(out, "%d", BUCKET_LOCK);
-    else if (is_word(word, len, "gate_lock"))
-        (void)fprintf(out, "%d", GATE_LOCK);
-    else if (is_word(word, len, "bucket:row"))
-        put_bucket(out, table, "row");
-    else if (is_word(word, len, "bucket:$1"))
-        put_bucket(out, table, "$1");
-    else if (is_word(word, len, "order_sequence_text"))
-        sql_put_literal(out, table->order_sequence_quoted);
-    else if (is_word(word, len, "outbox_text"))
-        sql_put_literal(out, table->quoted);
-    else if (is_word(word, len, "drawn") && expansion->drawn[0] != '\0')
-        (void)fprintf(out, ", (SELECT last_value FROM %s)", expansion->drawn);
-    else if (is_word(word, len, "schema_number"))
-        (void)fprintf(out, "%d", SCHEMA_NUMBER);
-    else if (is_word(word, len, "slice_of_row"))
-        sql_put_slice_in_full(out, table, expansion->options->slices);
-    else if (is_word(word, len, "lock_column"))
-        put_lock_column(out, table, mark);
-    else if (is_word(word, len, "unsent"))
-        put_unsent(out, table, marked);
-    else if (is_word(word, len, "key_room") && mark)
-        (void)fprintf(out,
-                      " WITH (fillfactor = 50)"); /* marking a row adds a second entry for its id */
-    else if (is_word(word, len, "sent_at_column") && marked)
-        (void)fprintf(out, ",\n    %s    pg_catalog.timestamptz -- NULL: not sent yet", sent_at);
-    else if (len > 5 && memcmp(word, "type:", 5) == 0)
-        put_type(out, find_column(table, word + 5, len - 5, true));
-    else
-        (void)fprintf(out, "%s", find_column(table, word, len, false));
+    return table_of(about)->columns[COLUMN_KEY].expression != NULL;
 }
 
-static void expand(const struct expansion *expansion, FILE *out, const char *text, size_t len)
+static bool key_has_escapes(const void *about)
 {
-    const char *end = text + len;
-
-    while (text < end) {
-        const char *open = memchr(text, '@', (size_t)(end - text));
-        const char *close = open != NULL ? memchr(open + 1, '@', (size_t)(end - open - 1)) : NULL;
-
-        if (close == NULL) {
-            (void)fwrite(text, 1, (size_t)(end - text), out);
-            return;
-        }
-        (void)fwrite(text, 1, (size_t)(open - text), out);
-        put_word(expansion, out, open + 1, (size_t)(close - open - 1));
-        text = close + 1;
-    }
+    return strchr(column_sql(&table_of(about)->columns[COLUMN_KEY]), '\\') != NULL;
 }
 
-/* Writes the part of the file between "--[name]" and the next such line. */
-static void put_section(const struct expansion *expansion, FILE *out, const char *name)
+/* The index is made as the relay evaluates the condition and the key (pg/connect.c). */
+static bool sets_path(const void *about)
 {
+    return table_of(about)->where != NULL || key_is_computed(about);
+}
+
+static bool has_escapes(const void *about)
+{
+    const char *where = table_of(about)->where;
+
+    return (where != NULL && strchr(where, '\\') != NULL) || key_has_escapes(about);
+}
+
+static bool is_concurrent(const void *about)
+{
+    return ((const struct expansion *)about)->concurrently;
+}
+
+static bool is_drawn(const void *about)
+{
+    const char *drawn = ((const struct expansion *)about)->drawn;
+
+    return drawn != NULL && drawn[0] != '\0';
+}
+
+static const struct sql_fact facts[] = {
+    {"schema", .put_named = put_name},
+    {"claim_index", .put_named = put_name},
+    {"notify", .put_named = put_name},
+    {"order", .put_named = put_name},
+    {"order_bucket", .put_named = put_name},
+    {"order_gate", .put_named = put_name},
+    {"order_sequence", .put_named = put_name},
+    {"order_sequence_text", .put = put_order_sequence_text},
+    {"order_trigger", .text = ORDER_TRIGGER},
+    {"role", .put_named = put_name},
+    {"sequence", .put_named = put_name},
+    {"database", .put_named = put_name},
+    {"drawn", .put_named = put_name, .is = is_drawn},
+    {"id", .put_named = put_quoted, .column = COLUMN_ID},
+    {"event_id", .put_named = put_quoted, .column = COLUMN_EVENT_ID},
+    {"topic", .put_named = put_quoted, .column = COLUMN_TOPIC},
+    {"key", .put_named = put_quoted, .column = COLUMN_KEY},
+    {"type", .put_named = put_quoted, .column = COLUMN_TYPE},
+    {"payload", .put_named = put_quoted, .column = COLUMN_PAYLOAD},
+    {"headers", .put_named = put_quoted, .column = COLUMN_HEADERS},
+    {"created_at", .put_named = put_quoted, .column = COLUMN_CREATED_AT},
+    {"type_of_id", .put_named = put_type, .column = COLUMN_ID},
+    {"type_of_event_id", .put_named = put_type, .column = COLUMN_EVENT_ID},
+    {"type_of_topic", .put_named = put_type, .column = COLUMN_TOPIC},
+    {"type_of_key", .put_named = put_type, .column = COLUMN_KEY},
+    {"type_of_type", .put_named = put_type, .column = COLUMN_TYPE},
+    {"type_of_payload", .put_named = put_type, .column = COLUMN_PAYLOAD},
+    {"type_of_headers", .put_named = put_type, .column = COLUMN_HEADERS},
+    {"type_of_created_at", .put_named = put_type, .column = COLUMN_CREATED_AT},
+    {"slice_in_full", .put = put_slice_in_full},
+    {"last_slice", .put_named = put_number},
+    {"last_bucket", .put_named = put_number},
+    {"bucket_lock", .put_named = put_number},
+    {"gate_lock", .put_named = put_number},
+    {"schema_number", .text = FACT_NUMBER(SCHEMA_NUMBER)},
+    {"key_of_new", .put = put_key_of_new},
+    {"unsent", .put = put_unsent, .is = has_predicate},
+    {"has_mark", .is = has_mark},
+    {"lock_column", .put = put_lock_column},
+    {"locks_column", .is = locks_column},
+    {"deletes", .is = deletes},
+    {"key_is_computed", .is = key_is_computed},
+    {"key_has_escapes", .is = key_has_escapes},
+    {"sets_path", .is = sets_path},
+    {"has_escapes", .is = has_escapes},
+    {"concurrently", .is = is_concurrent},
+    {.name = NULL},
+};
+
+/* ---- sections ---- */
+
+/* Writes the part of the file between "--[name]" and the next such line. The newline in front of
+ * the part keeps its first comment. */
+static int put_section(const struct expansion *expansion, FILE *out, const char *name)
+{
+    const struct table_facts about = {expansion->table, expansion->options};
+    const struct sql_facts tables = table_facts(&about);
+    const struct sql_facts list = {.list = facts, .about = expansion, .more = &tables};
     char heading[32];
     const char *start;
     const char *end;
+    char *text;
+    char *sql;
 
     (void)snprintf(heading, sizeof heading, "--[%s]\n", name);
-    start = strstr(embedded_schema, heading);
-    if (start == NULL)
-        return;
-    start += strlen(heading);
+    start = strstr(embedded_schema, heading) + strlen(heading) - 1;
     end = strstr(start, "\n--[");
-    expand(expansion, out, start, end != NULL ? (size_t)(end - start) : strlen(start));
+    text = end != NULL ? strndup(start, (size_t)(end - start)) : strdup(start);
+    sql = text != NULL ? sql_render(text, &list) : NULL;
+    if (sql != NULL)
+        (void)fprintf(out, "%s\n", sql + 1);
+    free(text);
+    free(sql);
+    return sql != NULL ? 0 : -1;
 }
 
 static char *render(const struct expansion *expansion, const char *const *sections)
 {
     struct writer writer;
+    int status = 0;
+    char *sql;
 
     if (!writer_begin(&writer))
         return NULL;
-    for (int i = 0; sections[i] != NULL; i++)
-        put_section(expansion, writer.out, sections[i]);
-    return writer_end(&writer);
+    for (int i = 0; sections[i] != NULL && status == 0; i++)
+        status = put_section(expansion, writer.out, sections[i]);
+    sql = writer_end(&writer);
+    if (status == 0)
+        return sql;
+    free(sql);
+    return NULL;
 }
 
 char *schema_sections_sql(const struct table *table, const struct outbox_options *options,

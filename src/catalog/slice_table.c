@@ -11,7 +11,7 @@
 #include "catalog/filter.h"
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
-#include "catalog/words.h"
+#include "catalog/facts.h"
 #include "sql/statements.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 #include "catalog/columns.h"
 #include "catalog/filter.h"
-#include "catalog/words.h"
+#include "catalog/facts.h"
 #include "sql/statements.h"
 
 #include <limits.h>
@@ -21,33 +21,21 @@ struct source {
     bool is_where;
 };
 
-static int put_source(FILE *out, const struct sql_call *call)
-{
-    return fputs(call->about, out) < 0 ? -1 : 0;
-}
-
-/* The expression or the list; and without its first and last byte, which are parentheses. */
-static int put_inside(FILE *out, const struct sql_call *call)
-{
-    const char *given = call->about;
-
-    return fprintf(out, "%.*s", (int)strlen(given) - 2, given + 1) < 0 ? -1 : 0;
-}
-
-static const struct sql_word words[] = {
-    {"source", .put = put_source},
-    {"source_inside", .put = put_inside},
-    {.name = NULL},
-};
-
-/* NULL: no memory. free() it. */
+/* {source} is the expression or the list; {source_inside} is the same without its first and last
+ * byte, which are parentheses. */
 static char *render(const struct table *table, const char *statement, const char *given)
 {
-    const struct table_words about = {.table = table};
-    const struct sql_words more = table_words(&about);
-    const struct sql_words list = {.list = words, .about = given, .more = &more};
+    size_t len = strlen(given);
+    char *inside = len > 1 ? strndup(given + 1, len - 2) : strdup("");
+    const struct table_facts about = {.table = table};
+    const struct sql_facts more = table_facts(&about);
+    const struct sql_fact sources[] = {
+        {"source", .text = given}, {"source_inside", .text = inside}, {.name = NULL}};
+    const struct sql_facts list = {.list = sources, .more = &more};
+    char *sql = inside != NULL ? sql_render(statement, &list) : NULL;
 
-    return sql_render(statement, &list);
+    free(inside);
+    return sql;
 }
 
 /* NULL with *error set. PQclear() it. */

@@ -17,7 +17,7 @@
 
 static int prepare_all(struct outbox *outbox, struct error *error)
 {
-    const struct slice_words about = {.tables = {&outbox->table, outbox->options},
+    const struct slice_facts about = {.tables = {&outbox->table, outbox->options},
                                       .routes = outbox->routes,
                                       .sequence = &outbox->sequence};
     struct statement statement;

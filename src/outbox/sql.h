@@ -13,7 +13,7 @@
 #define CLAIM_KEY_BYTES_MAX 1024
 /* The limit for key, type and headers together. The payload is checked against the broker's limit.
  */
-#define CLAIM_META_BYTES_MAX (128 * 1024)
+#define CLAIM_META_BYTES_MAX 131072
 
 /* The number of claim sizes. Claims get smaller while rows are so large that the byte limit cuts
  * the batch; those of the last level claim one row. */
@@ -68,10 +68,9 @@ enum claim_kind {
 int sql_claim_limit(const struct outbox_options *options, int level);
 
 struct statement {
-    char name[32];    /* "claim_2": the claim of level 2 */
-    const char *text; /* with words */
-    const char
-        *rows; /* the part of a claim that says what it returns of its rows; NULL: no claim */
+    char name[32];     /* "claim_2": the claim of level 2 */
+    const char *text;  /* with facts */
+    const char *facts; /* names of those that are true in it besides, such as "first" */
     enum claim_kind kind;
     int limit;            /* rows of the claim */
     int64_t inline_bytes; /* a row up to this size is always returned in full */
@@ -79,8 +78,8 @@ struct statement {
 
 /* Takes the next of the statements that a lane uses with these tables and options. `*at` is 0
  * before the first. Returns false after the last. */
-bool sql_next(int *at, const struct slice_words *about, struct statement *statement);
+bool sql_next(int *at, const struct slice_facts *about, struct statement *statement);
 /* The statement as it is sent; free() it. NULL: no memory. */
-char *sql_statement(const struct statement *statement, const struct slice_words *about);
+char *sql_statement(const struct statement *statement, const struct slice_facts *about);
 
 #endif

@@ -5,18 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORD_BYTES_MAX 128
+#define NAME_BYTES_MAX 64
 
-/* What a text is rendered with. */
-struct frame {
-    const struct sql_words *words;
-    const char *argument; /* of the word whose text it is */
-    int indent;           /* of the line that the word is on */
-};
-
-struct found {
-    const struct sql_word *word; /* NULL: there is none */
-    const struct sql_words *words;
+/* What has been written of a text. */
+struct rendering {
+    FILE *out;
+    int indent;  /* of the line on which a file was put in: that of the file's other lines */
+    int pending; /* spaces that the line begins with; they are written before anything else */
+    bool blank;  /* the line has nothing but spaces so far */
+    bool failed; /* there was no memory for a value */
 };
 
 const char *sql_body(const char *statement)
@@ -28,7 +25,7 @@ const char *sql_body(const char *statement)
 
 bool sql_is_own_name(const char *name)
 {
-    char word[WORD_BYTES_MAX + 2];
+    char word[NAME_BYTES_MAX * 2];
 
     return snprintf(word, sizeof word, " %s ", name) < (int)sizeof word &&
            strchr(name, ' ') == NULL && strstr(sql_own_names, word) != NULL;
@@ -45,104 +42,174 @@ void sql_put_literal(FILE *out, const char *text)
     (void)fputc('\'', out);
 }
 
-static struct found find(const struct sql_words *words, const char *name)
+/* ---- facts ---- */
+
+static const struct sql_fact *find(const struct sql_facts **facts, const char *name, size_t len)
 {
-    for (; words != NULL; words = words->more)
-        for (const struct sql_word *word = words->list; word->name != NULL; word++)
-            if (strcmp(word->name, name) == 0)
-                return (struct found){word, words};
-    return (struct found){0};
+    for (; *facts != NULL; *facts = (*facts)->more)
+        for (const struct sql_fact *fact = (*facts)->list; fact->name != NULL; fact++)
+            if (strlen(fact->name) == len && memcmp(fact->name, name, len) == 0)
+                return fact;
+    return NULL;
 }
 
-/* The length of the word that begins here, with its braces; 0: there is none. */
-static size_t length_of_word(const char *text)
+static bool is_true(const struct sql_facts *facts, const char *name, size_t len)
 {
-    size_t name = strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_");
-    const char *end = text + 1 + name;
+    bool is_negated = *name == '!';
+    const struct sql_fact *fact = find(&facts, name + is_negated, len - is_negated);
 
-    if (name == 0 || (*end != '}' && *end != ':'))
-        return 0;
-    end = strchr(end, '}');
-    return end != NULL && (size_t)(end - text) < WORD_BYTES_MAX ? (size_t)(end - text) + 1 : 0;
+    return (fact != NULL && (fact->is == NULL || fact->is(facts->about))) != is_negated;
 }
 
-static int put_text(FILE *out, const char *text, const struct frame *frame);
-
-/* `word` is what stands between the braces. */
-static int put_word(FILE *out, char *word, const struct frame *frame, int indent)
+bool sql_holds(const char *condition, const struct sql_facts *facts)
 {
-    char *argument = strchr(word, ':');
-    struct found found;
-    const char *text;
-
-    if (argument != NULL)
-        *argument++ = '\0';
-    if (strcmp(word, "argument") == 0)
-        return fputs(frame->argument, out) < 0 ? -1 : 0;
-    found = find(frame->words, word);
-    if (found.word == NULL)
-        return fprintf(out, "{%s}", word) < 0 ? -1 : 0;
-    if (argument == NULL)
-        argument = "";
-    if (found.word->put != NULL)
-        return found.word->put(out, &(struct sql_call){found.words->about, word, argument});
-    text = found.word->text != NULL ? found.word->text : found.word->choose(found.words->about);
-    return put_text(out, text, &(struct frame){found.words, argument, indent});
-}
-
-/* A text that stands for a word is indented as the line of the word. Only the text's own lines are:
- * a value of a word may have line breaks that count. */
-static int put_text(FILE *out, const char *text, const struct frame *frame)
-{
-    int indent = frame->indent;
-    bool at_start = false; /* of a line */
-
-    for (text = sql_body(text); *text != '\0';) {
-        size_t len = *text == '{' ? length_of_word(text) : 0;
-
-        if (len > 0) {
-            char word[WORD_BYTES_MAX];
-
-            (void)snprintf(word, sizeof word, "%.*s", (int)len - 2, text + 1);
-            if (put_word(out, word, frame, indent) < 0)
-                return -1;
-            at_start = false;
-            text += len;
-            continue;
-        }
-        if (*text == '\n' && text[1] == '\0')
-            break;
-        (void)fputc(*text, out);
-        if (*text == '\n') {
-            at_start = true;
-            indent = frame->indent;
-            (void)fprintf(out, "%*s", frame->indent, "");
-        } else if (at_start && *text == ' ') {
-            indent++;
-        } else {
-            at_start = false;
-        }
-        text++;
+    for (size_t len; *condition != '\0'; condition += len + (condition[len] == ' ')) {
+        len = strcspn(condition, " ");
+        if (!is_true(facts, condition, len))
+            return false;
     }
-    return 0;
+    return true;
 }
 
-int sql_put(FILE *out, const char *statement, const struct sql_words *words)
+bool sql_names(const char *names, const char *name)
 {
-    return put_text(out, statement, &(struct frame){words, "", 0});
+    size_t len = strlen(name);
+
+    for (size_t next; *names != '\0'; names += next + (names[next] == ' ')) {
+        next = strcspn(names, " ");
+        if (next == len && memcmp(names, name, len) == 0)
+            return true;
+    }
+    return false;
 }
 
-char *sql_render(const char *statement, const struct sql_words *words)
+/* ---- texts ---- */
+
+static void put_spaces(struct rendering *rendering)
+{
+    if (rendering->blank)
+        (void)fprintf(rendering->out, "%*s", rendering->pending, "");
+    rendering->blank = false;
+}
+
+static void put_char(struct rendering *rendering, char c, bool is_shown)
+{
+    if (c == '\n') {
+        if (is_shown)
+            (void)fputc(c, rendering->out);
+        rendering->pending = rendering->indent;
+        rendering->blank = true;
+    } else if (c == ' ' && rendering->blank) {
+        rendering->pending++;
+    } else if (is_shown) {
+        put_spaces(rendering);
+        (void)fputc(c, rendering->out);
+    } else {
+        rendering->blank = false;
+    }
+}
+
+/* The length of what stands in braces here, with them; 0: nothing does. */
+static size_t length_of_braces(const char *text)
+{
+    size_t len = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_! ") : 0;
+
+    return len > 0 && len < NAME_BYTES_MAX && text[1] != ' ' && text[len + 1] == '}' ? len + 2 : 0;
+}
+
+static bool is_at(const char *text, const char *braces)
+{
+    return strncmp(text, braces, strlen(braces)) == 0;
+}
+
+/* Goes on behind the braces of a variant, which leave nothing of a line that they are alone on. */
+static const char *pass(struct rendering *rendering, const char *text, size_t len)
+{
+    if (!rendering->blank || text[len] != '\n')
+        return text + len;
+    rendering->pending = rendering->indent;
+    return text + len + 1;
+}
+
+static const char *put_block(struct rendering *rendering, const char *text, bool is_shown,
+                             const struct sql_facts *facts);
+
+static void put_file(struct rendering *rendering, const char *text, const struct sql_facts *facts)
+{
+    int indent = rendering->indent;
+
+    rendering->indent = rendering->pending;
+    (void)put_block(rendering, sql_body(text), true, facts);
+    rendering->indent = indent;
+}
+
+/* `name` is what stands between the braces. What is no fact is left as it is, such as '{}'. */
+static void put_name(struct rendering *rendering, const char *name, size_t len,
+                     const struct sql_facts *facts)
+{
+    const struct sql_facts *of = facts;
+    const struct sql_fact *fact = find(&of, name, len);
+
+    for (const struct sql_shared *shared = sql_shared; fact == NULL && shared->name != NULL;
+         shared++)
+        if (strlen(shared->name) == len && memcmp(shared->name, name, len) == 0) {
+            put_file(rendering, shared->text, facts);
+            return;
+        }
+    put_spaces(rendering);
+    if (fact != NULL && fact->put != NULL)
+        rendering->failed |= fact->put(rendering->out, of->about) < 0;
+    else if (fact != NULL && fact->put_named != NULL)
+        rendering->failed |= fact->put_named(rendering->out, of->about, fact) < 0;
+    else if (fact != NULL && fact->text != NULL)
+        (void)fputs(fact->text, rendering->out);
+    else
+        (void)fprintf(rendering->out, "{%.*s}", (int)len, name);
+}
+
+/* Up to {else}, {end} or the end of the text, which it returns. The newline at the end of a file is
+ * left out. The build has checked that each {if} has its {end}. */
+static const char *put_block(struct rendering *rendering, const char *text, bool is_shown,
+                             const struct sql_facts *facts)
+{
+    while (*text != '\0' && strcmp(text, "\n") != 0 && !is_at(text, "{else}") &&
+           !is_at(text, "{end}")) {
+        size_t len = length_of_braces(text);
+
+        if (len == 0) {
+            put_char(rendering, *text++, is_shown);
+        } else if (is_at(text, "{if ")) {
+            bool is_so = is_true(facts, text + 4, len - 5);
+
+            text = pass(rendering, text, len);
+            text = put_block(rendering, text, is_shown && is_so, facts);
+            if (is_at(text, "{else}")) {
+                text = pass(rendering, text, 6);
+                text = put_block(rendering, text, is_shown && !is_so, facts);
+            }
+            if (*text == '{')
+                text = pass(rendering, text, 5);
+        } else {
+            if (is_shown)
+                put_name(rendering, text + 1, len - 2, facts);
+            else
+                rendering->blank = false;
+            text += len;
+        }
+    }
+    return text;
+}
+
+char *sql_render(const char *statement, const struct sql_facts *facts)
 {
     char *text = NULL;
     size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-    int status;
+    struct rendering rendering = {.out = open_memstream(&text, &len)};
 
-    if (out == NULL)
+    if (rendering.out == NULL)
         return NULL;
-    status = sql_put(out, statement, words);
-    if (fclose(out) == 0 && status == 0)
+    (void)put_block(&rendering, sql_body(statement), true, facts);
+    if (fclose(rendering.out) == 0 && !rendering.failed)
         return text;
     free(text);
     return NULL;

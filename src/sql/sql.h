@@ -7,42 +7,38 @@
 
 /*
  * Renders statements. A statement is a file src/ROOM/sql/NAME.sql, which the build embeds as the
- * text statement_NAME (sql/statements.h). It begins with a comment, which is not sent. A word in
- * braces, such as {outbox} or {key_text:behind.key}, stands for what depends on the tables or the
- * configuration; docs/statements.md lists the words. Texts that come from outside, such as names
- * and conditions, are values of words and never searched for words. This room knows no table.
+ * text statement_NAME (sql/statements.h). It begins with a comment, which is not sent. In it
+ * {fact} stands for a value and {if fact}...{else}...{end} for a variant, {if !fact} for the other
+ * one; docs/statements.md has the language. A file of src/sql/shared/ is put in by its name. What
+ * comes from outside, such as names and conditions, is the value of a fact and never searched for
+ * facts. This room knows no table.
  */
 
-struct sql_words;
-
-/* A call of a word; `argument` is "" when it has none. */
-struct sql_call {
-    const void *about; /* that of the list of words */
-    const char *word;
-    const char *argument;
-};
-
-/* One of `text`, `choose` and `put` is set. A text may have words itself; in it {argument} is the
- * word's argument. */
-struct sql_word {
+/* A fact with nothing but a name is true. At most one of `text`, `put` and `put_named` is set; both
+ * functions write the value and return 0, or -1 when there is no memory. */
+struct sql_fact {
     const char *name;
-    const char *text;
-    const char *(*choose)(const void *about); /* the text */
-    int (*put)(FILE *out,
-               const struct sql_call *call); /* returns 0, or -1 when there is no memory */
+    const char *text; /* the value */
+    int (*put)(FILE *out, const void *about);
+    int (*put_named)(FILE *out, const void *about, const struct sql_fact *fact);
+    bool (*is)(const void *about); /* whether the fact is true; NULL: it is */
+    int column;                    /* for `put_named` */
 };
 
-struct sql_words {
-    const struct sql_word *list;  /* ends with a name of NULL */
-    const void *about;            /* what the words of this list are about */
-    const struct sql_words *more; /* the words of a lower room; NULL: none */
+/* A fact that no list has is not true. */
+struct sql_facts {
+    const struct sql_fact *list;  /* ends with a name of NULL */
+    const void *about;            /* what the facts of this list are about */
+    const struct sql_facts *more; /* facts of a lower room; NULL: none */
 };
 
-/* The statement as it is sent; free() it. NULL: no memory. A word that does not exist stays as it
- * is. */
-char *sql_render(const char *statement, const struct sql_words *words);
-/* Appends it. Returns 0, or -1 when there is no memory. */
-int sql_put(FILE *out, const char *statement, const struct sql_words *words);
+/* The statement as it is sent; free() it. NULL: no memory. */
+char *sql_render(const char *statement, const struct sql_facts *facts);
+
+/* Whether all of these hold, which are names divided by spaces: "by_slice !marking". */
+bool sql_holds(const char *condition, const struct sql_facts *facts);
+/* Whether the name is one of such names. */
+bool sql_names(const char *names, const char *name);
 
 /* The statement without its comment. */
 const char *sql_body(const char *statement);

@@ -475,7 +475,7 @@ TEST(dead_retry_reads_no_row_of_the_outbox)
     char *text;
 
     assert_non_null(admin);
-    text = parked_sql(&statement, &(struct table_words){&admin->table, admin->options});
+    text = parked_sql(&statement, &(struct table_facts){&admin->table, admin->options});
     assert_non_null(text);
     assert_non_null(strstr(text, "\"outbox_parked\""));
     assert_null(strstr(text, "\"outbox\""));

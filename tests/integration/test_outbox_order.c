@@ -685,7 +685,7 @@ struct flushes {
 
 static char *statement_of(struct lane_fixture *fixture, const char *name)
 {
-    const struct slice_words about = {
+    const struct slice_facts about = {
         .tables = {&fixture->outbox->table, &fixture->options},
         .sequence = &fixture->outbox->sequence,
     };

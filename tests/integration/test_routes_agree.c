@@ -67,7 +67,7 @@ static void make_topics(PGconn *conn, const char *encoding)
 static PGresult *ask(PGconn *conn, const struct routes *routes)
 {
     struct table table = {.exists = true};
-    const struct slice_words about = {.tables = {.table = &table}, .routes = routes};
+    const struct slice_facts about = {.tables = {.table = &table}, .routes = routes};
     const char *params[1] = {"1"};
     PGresult *result;
     char *text;

@@ -142,7 +142,7 @@ static int find_bounds(struct walk *walk, struct admin *admin, struct error *err
 static int make_sql(struct walk *walk, const struct admin *admin, struct error *error)
 {
     free(walk->sql);
-    walk->sql = parked_sql(&walk->statement, &(struct table_words){&admin->table, admin->options});
+    walk->sql = parked_sql(&walk->statement, &(struct table_facts){&admin->table, admin->options});
     return walk->sql != NULL ? 0 : error_no_memory(error);
 }
 

@@ -3,7 +3,7 @@
 
 #include "admin/admin.h"
 #include "admin/parked/parked_request.h"
-#include "catalog/words.h"
+#include "catalog/facts.h"
 
 /* The statements of `dead` and `replay`, in sql/. */
 
@@ -16,14 +16,18 @@ enum parked_detail {
 };
 
 struct parked_statement {
-    const char *text; /* with words */
-    const char *row;  /* the part that says what is returned of the rows */
-    const char *choosable;
+    const char *text; /* with facts */
     const char *done; /* to each row */
+    /* What the request says. */
     bool by_id;
-    bool shows;
-    bool locks;
-    bool descends;
+    bool by_topic;
+    bool as_json;
+    bool shown;
+    bool newest_first;
+    bool picks; /* rows that are to be retried or dropped; without ids the dead ones */
+    bool drops; /* rows that are named */
+    bool changed;
+    bool would_change; /* and their values are returned as JSON */
     bool payload_is_bytea;
     int page_rows; /* most rows of one statement, when selected by a filter */
     enum parked_detail detail;
@@ -36,7 +40,7 @@ struct parked_statement {
 struct parked_statement parked_statement(const struct parked_request *request);
 
 /* The statement as it is sent; free() it. NULL: no memory. */
-char *parked_sql(const struct parked_statement *statement, const struct table_words *about);
+char *parked_sql(const struct parked_statement *statement, const struct table_facts *about);
 
 /* Runs a statement that has a text alone (session_query). */
 PGresult *parked_query(struct admin *admin, const char *statement, int param_count,

@@ -1,3 +1,4 @@
+-- use: desk audit_known if marking has_sent_at
 -- The event ids of the next {known_rows} rows of the outbox, sent or not, for `audit`, in the order of the ids. Returns
 -- the id, the event id, and when the row was sent in ms since 1970 (NULL: it was not).
 -- $1 text the last id of the page before; NULL: none.

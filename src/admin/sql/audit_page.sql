@@ -1,3 +1,4 @@
+-- use: desk audit_page if marking has_sent_at
 -- A page of the outbox for `audit`: the sent rows among the next {audit_rows}, in the order of their ids, and on each
 -- line the last id that was looked at (NULL: there are no more). Returns that id, where the row lies (as text), its
 -- id, and when it was sent in ms since 1970. A page without a sent row is one line of NULLs.
@@ -9,7 +10,15 @@ WITH looked AS MATERIALIZED (
     WHERE ($1::text IS NULL OR {id} > $1::text::{id_type})
       AND ($2::text IS NULL OR {id} >= $2::text::{id_type})
       AND ($3::text IS NULL OR {id} <= $3::text::{id_type})
-      AND {where_of_sent}
+      AND
+      {if own_mark}
+      {where} IS NOT TRUE AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
+      {else}
+      {where}
+      {if !own_table}
+       AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
+      {end}
+      {end}
     ORDER BY 2 LIMIT {audit_rows}
 ), page AS (
     SELECT * FROM looked WHERE isfinite(sent_at) AND ($4::timestamptz IS NULL OR sent_at >= $4::timestamptz)

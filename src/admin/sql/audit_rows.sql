@@ -3,8 +3,20 @@
 WITH wal AS MATERIALIZED (
     {claim_position}
 ), locked AS MATERIALIZED (
-    SELECT ctid AS relay_row, xmin AS relay_xmin, {columns}, 0 AS relay_slice
+    SELECT ctid AS relay_row, xmin AS relay_xmin,
+    {if computed}
+    {all_columns}
+    {else}
+    {id} AS id, {event_id} AS event_id, {topic} AS topic, {key} AS key, {type} AS type, {payload} AS payload,
+    {headers} AS headers, {created_at} AS created_at
+    {end}
+    , 0 AS relay_slice
     FROM {outbox}
     WHERE (SELECT lsn FROM wal) IS NOT NULL AND ctid = ANY ($1::tid[])
 )
-{result}
+{if first}
+SELECT relay_row, {if computed_now}{id}{else}id{end}::text{if from_refused}, relay_noted, relay_is_sent{end}
+    FROM locked WHERE $2::int8 IS NOT NULL
+{else}
+{claimed_rows}
+{end}

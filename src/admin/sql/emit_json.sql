@@ -1,3 +1,4 @@
+-- use: desk emit_json if emits
 -- Inserts an event. PostgreSQL parses the line, so that no digit of a number is lost. Where the role may read them,
 -- RETURNING the event's ids is appended.
 -- $1 jsonb an object of topic, key, type, payload and headers.

@@ -2,7 +2,9 @@
 -- configuration write it, type, its category, whether it is NOT NULL, the constant that is its default, and the values
 -- that its type or a CHECK of it alone lets it have, a line each; the table's name as SQL
 -- writes it, without its schema; and whether the column alone is the primary key.
-SELECT a.attname, quote_ident(a.attname), {spelt:a.attname}, format_type(a.atttypid, a.atttypmod), t.typcategory,
+SELECT a.attname, quote_ident(a.attname), CASE WHEN a.attname::text ~ '[".]|^ | $' THEN '"'
+    || replace(a.attname::text, '"', '""') || '"'
+     ELSE a.attname::text END, format_type(a.atttypid, a.atttypmod), t.typcategory,
        a.attnotnull,
        substring(pg_get_expr(d.adbin, d.adrelid) FROM '^''([^'']*)''(::[a-z "_.]+)?$'),
        (SELECT string_agg(value, E'\n')
@@ -19,5 +21,5 @@ FROM pg_catalog.pg_attribute a
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 JOIN pg_catalog.pg_class r ON r.oid = a.attrelid
 LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-WHERE a.attrelid = {oid_of:outbox} AND a.attnum > 0 AND NOT a.attisdropped
+WHERE a.attrelid = to_regclass({outbox_text}) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum

@@ -1,3 +1,4 @@
+-- use: desk lost_age
 -- For how long, in ms, a broker may have lost what it had acknowledged, as far as no audit has looked, or one has found
 -- events missing since yesterday; 0: it has not.
 SELECT coalesce(max(extract(epoch FROM clock_timestamp() - coalesce((value::json ->> 'since')::timestamptz, 'epoch'))

@@ -1,8 +1,17 @@
+-- use: desk purge_rows if has_sent_at
 -- Deletes those of the given rows that are sent and old enough, and returns their number.
 -- $1 int8 the age in ms; $2 tid[] the rows.
 WITH purged AS (
     DELETE FROM {outbox}
-    WHERE ctid = ANY ($2::tid[]) AND {sent_at} < {cutoff} AND {where_of_sent}
+    WHERE ctid = ANY ($2::tid[]) AND {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND
+    {if own_mark}
+    {where} IS NOT TRUE AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
+    {else}
+    {where}
+    {if !own_table}
+     AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
+    {end}
+    {end}
     RETURNING 1
 )
 SELECT count(*) FROM purged

@@ -1,3 +1,4 @@
+-- use: desk settings_off
 -- The settings of the server that are off and should not be, as a session begins: this one has set some of its own.
 SELECT name
 FROM pg_catalog.pg_settings

@@ -1,3 +1,4 @@
+-- use: desk table_settings
 -- Of the outbox and the relay's own tables: the quoted name, whether a crash empties it, and whether autovacuum is off.
 -- $1 text[] the tables, quoted.
 SELECT name, relpersistence = 'u',

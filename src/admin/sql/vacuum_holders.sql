@@ -1,3 +1,4 @@
+-- use: desk vacuum_holders
 -- What keeps PostgreSQL from removing rows that were sent since, the longest first, at most five: a text, and what ends
 -- it. Of a slot it is known only how many transactions ago its xmin was. Other roles' transactions are visible to
 -- members of pg_read_all_stats alone; those that are prepared, and slots, to all. A VACUUM keeps nothing.

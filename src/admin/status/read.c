@@ -2,7 +2,7 @@
 
 #include "admin/admin_session.h"
 #include "admin/status/relays.h"
-#include "admin/words.h"
+#include "admin/facts.h"
 #include "base/clock.h"
 #include "catalog/describe.h"
 #include "catalog/schema.h"
@@ -95,7 +95,7 @@ static bool can_be_read(const struct admin *admin, const struct figure *figure)
 {
     return figure->take != take_backlog_oldest ||
            (table_has(&admin->table, COLUMN_CREATED_AT) &&
-            oldest_can_be_found(&(struct table_words){&admin->table, admin->options}));
+            oldest_can_be_found(&(struct table_facts){&admin->table, admin->options}));
 }
 
 static int read_figure(struct admin *admin, const struct figure *figure, int count_max,

@@ -1,3 +1,4 @@
+-- use: desk acknowledged
 -- What brokers have acknowledged: sink, destination, partition (-1: none), the destination's identity, the highest
 -- position, and when the first one was acknowledged, in ms since 1970. The last row, without a sink, has the time when
 -- relays came to know the table: what is remembered may be younger.

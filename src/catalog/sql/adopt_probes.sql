@@ -1,3 +1,5 @@
+-- use: lane adopt_probes
+-- use: desk adopt_probes
 -- Makes one row due for each destination that rows wait for but whose probe was dropped.
 UPDATE {parked} SET due = clock_timestamp()
 WHERE due IS NULL AND sent_at IS NULL AND seq = ANY (ARRAY(
@@ -8,7 +10,11 @@ WHERE due IS NULL AND sent_at IS NULL AND seq = ANY (ARRAY(
          LATERAL (
              SELECT seq AS next
              FROM {parked} head
-             WHERE head.waits_for = missed.waits_for AND due IS NULL AND sent_at IS NULL AND {is_head}
+             WHERE head.waits_for = missed.waits_for AND due IS NULL AND sent_at IS NULL
+                 AND {if keyed}{is_head}{else}true{end}
              ORDER BY due, seq LIMIT 1
          ) nexts
-    WHERE NOT {has_probe:missed.waits_for}))
+    WHERE NOT EXISTS (
+        SELECT FROM {parked} head
+        WHERE head.waits_for = missed.waits_for AND head.due IS NOT NULL AND head.sent_at IS NULL
+            AND {if keyed}{is_head}{else}true{end})))

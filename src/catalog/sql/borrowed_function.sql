@@ -1,10 +1,12 @@
+-- use: desk borrowed_function with borrowed
 -- The first function of another role, which is none of a superuser, that a superuser would run by using the tables, and
 -- its owner. No row: there is none.
 WITH RECURSIVE reach (class, id) AS (
     SELECT 'pg_catalog.pg_class'::regclass::oid, c.oid
     FROM pg_catalog.pg_class c
-    WHERE c.oid IN ({oid_of:outbox}, {oid_of:parked}, {oid_of:slice_table}, {oid_of:control})
-    {reach:true}
+    WHERE c.oid IN (to_regclass({outbox_text}), to_regclass({parked_text}), to_regclass({slice_table_text}),
+        to_regclass({control_text}))
+    {reach}
 )
 SELECT p.oid::regprocedure, o.rolname
 FROM reach r

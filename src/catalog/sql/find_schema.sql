@@ -1,3 +1,4 @@
+-- use: desk find_schema
 -- The schema of an unqualified name: the first one of the role's own search_path that has a relation of that name, or
 -- else the first one.
 -- $1 name[] the schemas of the search_path; $2 name.

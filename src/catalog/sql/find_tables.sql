@@ -1,3 +1,4 @@
+-- use: desk find_tables
 -- The outbox, the parked and the control table by the outbox's name, in the order of describe.c: what pg_class says of
 -- the outbox (NULL: it does not exist), whether triggers or rules run when a row of it is settled, and whether `init`
 -- created it; whether there is a parked table, whether its owner is trusted, and the relay's own columns that it
@@ -12,7 +13,8 @@ SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relh
        OR EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = outbox.oid),
        obj_description(outbox.oid, 'pg_class') LIKE 'outbox-relay:%',
        parked.oid IS NOT NULL,
-       {is_trusted:parked},
+       (pg_has_role(parked.relowner, outbox.relowner, 'MEMBER')
+        OR parked.relowner = (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = current_user)),
        (SELECT string_agg(needed, ', ')
         FROM unnest('{seq,state,attempts,due,waits_for,error,parked_at,sent_at,replayed_at}'::text[]
                     || '{more_headers,not_before,raw,in_outbox,identity}'::text[]) needed
@@ -27,7 +29,8 @@ SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relh
               AND CASE WHEN a.attname = ANY ('{kind,name,value,reason,set_by}') THEN a.atttypid = 'text'::regtype
                        WHEN a.attname = 'set_at' THEN a.atttypid = 'timestamptz'::regtype
                        ELSE false END) = 6
-       AND {is_trusted:control},
+       AND (pg_has_role(control.relowner, outbox.relowner, 'MEMBER')
+        OR control.relowner = (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = current_user)),
        substring(control.note FROM '^outbox-relay: schema ([0-9]{1,9})(;|$)'),
        pg_has_role(control.relowner, 'USAGE') AND coalesce(control.note LIKE 'outbox-relay: schema %', true),
        EXISTS (SELECT FROM pg_catalog.pg_attribute a

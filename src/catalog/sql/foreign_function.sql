@@ -1,3 +1,4 @@
+-- use: desk foreign_function
 -- The function that `init --notify` makes, or the one that the trigger calls, with its owner, if that is a role that
 -- could not change the outbox itself.
 -- $1 text the outbox, quoted; $2 text the trigger, whose function has the same name.

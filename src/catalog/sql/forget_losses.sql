@@ -1,3 +1,4 @@
+-- use: desk forget_losses
 -- Ends the warning of the losses that an audit has looked into. Where it found events missing, what was sent since then
 -- is kept from purges for another day (lost_age.sql), so that it can be sent again.
 -- $1 text[] the sinks that it has read; $2 int8 when it began and $3 int8 the moment of --since (0: ever), in ms since

@@ -1,3 +1,4 @@
+-- use: desk id_indexes if !by_slice
 -- The valid indexes of the outbox by id: whether claims can use it, and its predicate. With on_sent = "mark" the index
 -- must exclude sent rows; with "delete" an index over all rows is accepted too.
 -- $1 text the schema; $2 text the table; $3 name the column id; $4 text the column sent_at; $5 text on_sent.

@@ -1,3 +1,4 @@
+-- use: desk lock_intruder
 -- A session that holds the advisory lock by which relays say that they are idle, without a right to it, and its pid.
 -- Who inserts holds the lock in share mode, and an idle relay, which may delete, in exclusive mode; but any role may
 -- take it.

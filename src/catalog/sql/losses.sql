@@ -1,3 +1,4 @@
+-- use: desk losses
 -- Per sink: how many destinations may have lost what they had acknowledged, the first one in words, when that was
 -- noticed, and since when events may be missing; NULL: ever.
 SELECT about ->> 'sink', count(*), (array_agg(left(about ->> 'text', 500) ORDER BY set_at, name))[1],

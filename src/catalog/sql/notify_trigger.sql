@@ -1,3 +1,4 @@
+-- use: desk notify_trigger
 -- The outbox's oid, whether it has the trigger that notifies, and whether that is enabled. No row: there is no table.
 -- The cast to name cuts a long name as CREATE TRIGGER does.
 -- $1 text the outbox, quoted; $2 text the trigger.

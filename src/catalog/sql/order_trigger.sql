@@ -1,3 +1,4 @@
+-- use: desk order_trigger if by_slice
 -- The order trigger of the outbox, with NULL and false if there is none: its state (pg_trigger.tgenabled); whether it
 -- and its function are as `init` makes them; the first function of init's that belongs to neither the outbox's owner
 -- nor a superuser, and its owner; the last trigger that runs after it and may change the row; what the id column draws
@@ -46,4 +47,4 @@ LEFT JOIN LATERAL (
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid = o.proowner AND r.rolsuper)
     ORDER BY o.oid LIMIT 1
 ) f ON true
-WHERE c.oid = {oid_of:outbox}
+WHERE c.oid = to_regclass({outbox_text})

@@ -1,3 +1,4 @@
+-- use: desk other_zones
 -- The time zones of a new session, and those set for the database and for roles, as far as they differ from this
 -- session's in winter or in summer: all, and one of them.
 SELECT string_agg(zone, ', ' ORDER BY zone), min(zone)

@@ -1,3 +1,4 @@
+-- use: desk parked_columns
 -- The columns of the parked table and their base types.
 -- $1 text the parked table, quoted.
 SELECT attname, {base_type}

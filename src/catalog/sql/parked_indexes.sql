@@ -1,3 +1,4 @@
+-- use: desk parked_indexes
 -- The valid partial indexes of the parked table: the predicate, and the columns.
 -- $1 text the parked table, quoted.
 SELECT pg_get_expr(indpred, indrelid),

@@ -1,3 +1,4 @@
+-- use: desk remember_acknowledged
 -- Keeps what brokers have acknowledged. Another relay may have written a higher position, which stays, unless the
 -- destination has another identity now.
 -- $1 json an array of objects: name, sink, destination, partition, identity, position, first_ms.

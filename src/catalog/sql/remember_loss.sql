@@ -1,3 +1,4 @@
+-- use: desk remember_loss
 -- Keeps, until `audit` has looked, that a broker may have lost what it had acknowledged, and forgets what it had
 -- acknowledged. Of several losses of a destination the last one is told, since the earliest time of all of them.
 -- $1 json an object: name, sink, destination ("": all of the sink), text, since (a time, or null: ever).

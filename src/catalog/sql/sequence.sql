@@ -1,3 +1,4 @@
+-- use: desk sequence if integer_ids
 -- The sequence that the ids are drawn from, that of the order trigger while it is enabled, or that of an identity
 -- column or of the column's default: its quoted name, whether this role may read it, and how it counts.
 -- $1 oid the outbox; $2 name the column; $3 name the trigger's sequence; $4 name the trigger.

@@ -1,3 +1,4 @@
+-- use: desk slice_index_name if by_slice
 -- The name for a new index by slices: STEM_slice_idx, or another one when that is taken.
 -- $1 name the schema; $2 text the stem of the names; $3 text the other name.
 SELECT CASE WHEN EXISTS (

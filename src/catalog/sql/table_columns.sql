@@ -1,3 +1,4 @@
+-- use: desk table_columns
 -- The columns of the outbox: name, type, base type, whether a unique index is on the column alone, whether its text
 -- depends on no setting, whether it is NOT NULL, whether it has a default, its type's category, and whether its comment
 -- says that only the relay writes it.

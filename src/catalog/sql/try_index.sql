@@ -2,6 +2,6 @@
 -- refuses a condition that is not immutable. The temporary table has the outbox's name, because the condition may use
 -- it.
 BEGIN;
-CREATE TEMPORARY TABLE {table_name} (LIKE {outbox});
-CREATE INDEX ON pg_temp.{table_name} ((1)) WHERE {unsent};
+CREATE TEMPORARY TABLE {outbox_name} (LIKE {outbox});
+CREATE INDEX ON pg_temp.{outbox_name} ((1)) WHERE {unsent};
 ROLLBACK

@@ -4,6 +4,6 @@ WITH row AS MATERIALIZED (
 ), touched AS (
     UPDATE {outbox} SET {mark}
     WHERE ctid = ANY (ARRAY(SELECT relay_row FROM row))
-    RETURNING {is_out} AS settled
+    RETURNING ({unsent}) IS NOT TRUE AS settled
 )
 SELECT bool_and(settled) FROM touched

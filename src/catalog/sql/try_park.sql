@@ -7,6 +7,6 @@ WITH row AS MATERIALIZED (
     UPDATE {outbox} SET {park}
     FROM (SELECT 'tried'::text AS relay_error, 1 AS relay_attempts, $1::text AS relay_state) relay_given
     WHERE {outbox_name}.ctid = ANY (ARRAY(SELECT relay_row FROM row))
-    RETURNING {is_out} AS settled
+    RETURNING ({unsent}) IS NOT TRUE AS settled
 )
 SELECT bool_and(settled) FROM touched

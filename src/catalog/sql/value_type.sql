@@ -12,7 +12,7 @@ JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 JOIN pg_catalog.pg_proc p ON p.oid = t.typoutput
 CROSS JOIN (
     SELECT coalesce(bool_or(d.refobjsubid < 0), false),
-           string_agg(quote_ident(o.attname) || ' = DEFAULT', ', ') 
+           string_agg(quote_ident(o.attname) || ' = DEFAULT', ', ')
                FILTER (WHERE d.refobjsubid > 0 AND o.attname <> $1),
            string_agg('"' || replace(o.attname, '"', '""') || '"', ', ')
                FILTER (WHERE d.refobjsubid > 0 AND o.attname <> $1)
@@ -20,6 +20,6 @@ CROSS JOIN (
     JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::regclass AND d.objid = r.oid
     JOIN pg_catalog.pg_attribute o ON o.attrelid = d.refobjid AND o.attnum = d.refobjsubid
     WHERE r.ev_class = 'pg_temp.relay_value'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
-      AND d.refobjid = {oid_of:outbox}
+      AND d.refobjid = to_regclass({outbox_text})
 ) reads
 WHERE a.attrelid = 'pg_temp.relay_value'::regclass AND a.attnum = 1

@@ -13,13 +13,13 @@ WITH RECURSIVE reach (class, id) AS (
     UNION
     SELECT 'pg_catalog.pg_type'::regclass, a.atttypid
     FROM pg_catalog.pg_attribute a
-    WHERE $1 <> '' AND a.attrelid = {oid_of:outbox} AND a.attnum > 0 AND NOT a.attisdropped
-    {reach:$1 <> 'raw'}
+    WHERE $1 <> '' AND a.attrelid = to_regclass({outbox_text}) AND a.attnum > 0 AND NOT a.attisdropped
+    {reach}
 ), near AS (
     SELECT r.oid
     FROM pg_catalog.pg_roles r
     WHERE r.rolsuper OR r.rolname = current_user
-       OR r.oid = (SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.oid = {oid_of:outbox})
+       OR r.oid = (SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.oid = to_regclass({outbox_text}))
 ), trusted AS (
     SELECT oid FROM near
     UNION
@@ -32,7 +32,8 @@ WITH RECURSIVE reach (class, id) AS (
     FROM pg_catalog.pg_rewrite r
     JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::regclass AND d.objid = r.oid
     JOIN pg_catalog.pg_class c ON d.refclassid = 'pg_catalog.pg_class'::regclass AND d.refobjid = c.oid
-    WHERE $1 = '' AND r.ev_class = to_regclass('pg_temp.relay_value') AND c.oid NOT IN (r.ev_class, {oid_of:outbox})
+    WHERE $1 = '' AND r.ev_class = to_regclass('pg_temp.relay_value') AND c.oid NOT IN (r.ev_class,
+        to_regclass({outbox_text}))
 ), used AS (
     SELECT 'calls ' || p.oid::regprocedure AS what, p.proowner AS owner, p.pronamespace AS namespace,
            $1 = '' AS is_chosen, p.oid AS function, false AS is_relation

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct slice_words *words_of(const struct sql_call *call)
+static const struct slice_facts *facts_of(const void *about)
 {
-    return call->about;
+    return about;
 }
 
 /* Appends a text with a character for each of its bytes, as regexec() takes it. */
@@ -55,62 +55,53 @@ static int put_sink(FILE *out, const struct routes *routes, const char *topic)
     return 0;
 }
 
-/* When no sink is away, no route is evaluated. */
-static int put_sink_is_here(FILE *out, const struct sql_call *call)
+/* {sink}: of a row of the outbox. */
+static int put_sink_of_row(FILE *out, const void *about)
 {
-    const struct slice_words *words = words_of(call);
-    const char *away = call->argument;
-    bool parked = strncmp(call->word, "parked", 6) == 0;
-    int status;
+    const struct table *table = facts_of(about)->tables.table;
 
-    (void)fprintf(out, "(%s::int8 = 0 OR coalesce(%s::int8 >> (", away, away);
-    status = put_sink(out, words->routes,
-                      parked ? "topic" : column_sql(&words->tables.table->columns[COLUMN_TOPIC]));
-    (void)fprintf(out, "), 0) & 1 = 0)");
-    return status;
+    return put_sink(out, facts_of(about)->routes, column_sql(&table->columns[COLUMN_TOPIC]));
 }
 
-/* nextval() stores a value that is too high in the sequence's page for a moment. A SELECT from the
- * sequence may see it; pg_sequence_last_value() locks the page first, and does not. It returns NULL
- * when no value was drawn since the sequence was created or reset. */
-static int put_drawn(FILE *out, const struct sql_call *call)
+static int put_sink_of_parked(FILE *out, const void *about)
 {
-    const struct sequence *sequence = words_of(call)->sequence;
-
-    if (sequence == NULL || !sequence->readable)
-        (void)fprintf(out, "%s", call->argument);
-    else
-        (void)fprintf(out, "coalesce(pg_sequence_last_value(%u), '-9223372036854775808'::int8)",
-                      sequence->oid);
-    return 0;
+    return put_sink(out, facts_of(about)->routes, "topic");
 }
 
-static int put_window(FILE *out, const struct sql_call *call)
+/* {sequence}: its oid, if this role may read it. nextval() stores a value that is too high in the
+ * sequence's page for a moment. A SELECT from the sequence may see it; pg_sequence_last_value()
+ * locks the page first, and does not. It returns NULL when no value was drawn since the sequence
+ * was created or reset. */
+static int put_sequence(FILE *out, const void *about)
 {
-    (void)call;
-    return fprintf(out, "%d", AWAY_WINDOW_ROWS) < 0 ? -1 : 0;
+    return fprintf(out, "%u", facts_of(about)->sequence->oid) < 0 ? -1 : 0;
 }
 
-static const struct sql_word words[] = {
-    {"sink_is_here", .put = put_sink_is_here},
-    {"parked_sink_is_here", .put = put_sink_is_here},
-    {"are_running", .text = statement_are_running},
-    {"drawn", .put = put_drawn},
-    {"keep_position", .text = statement_keep_position},
-    {"window", .put = put_window},
+static bool sequence_is_readable(const void *about)
+{
+    const struct sequence *sequence = facts_of(about)->sequence;
+
+    return sequence != NULL && sequence->readable;
+}
+
+static const struct sql_fact facts[] = {
+    {"sink", .put = put_sink_of_row},
+    {"sink_of_parked", .put = put_sink_of_parked},
+    {"sequence", .put = put_sequence, .is = sequence_is_readable},
+    {"window", .text = FACT_NUMBER(AWAY_WINDOW_ROWS)},
     {.name = NULL},
 };
 
-struct sql_words slice_words(const struct slice_words *about, struct sql_words *tables)
+struct sql_facts slice_facts(const struct slice_facts *about, struct sql_facts *tables)
 {
-    *tables = table_words(&about->tables);
-    return (struct sql_words){.list = words, .about = about, .more = tables};
+    *tables = table_facts(&about->tables);
+    return (struct sql_facts){.list = facts, .about = about, .more = tables};
 }
 
-char *slice_statement(const char *statement, const struct slice_words *about)
+char *slice_statement(const char *statement, const struct slice_facts *about)
 {
-    struct sql_words tables;
-    struct sql_words list = slice_words(about, &tables);
+    struct sql_facts tables;
+    struct sql_facts list = slice_facts(about, &tables);
 
     return sql_render(statement, &list);
 }

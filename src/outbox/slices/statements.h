@@ -2,25 +2,25 @@
 #define OUTBOX_SLICES_STATEMENTS_H
 
 #include "catalog/sequence.h"
-#include "catalog/words.h"
+#include "catalog/facts.h"
 #include "route/route.h"
 #include "sql/statements.h"
 
 #define AWAY_WINDOW_ROWS 50000 /* evaluating the routes of this many rows is quick */
 
-/* The statements in sql/ that lock slices and look for the horizon, and their words. */
+/* The statements in sql/ that lock slices and look for the horizon, and their facts. */
 
-struct slice_words {
-    struct table_words tables;
+struct slice_facts {
+    struct table_facts tables;
     const struct routes *routes;     /* NULL: all rows go to sink 0 */
     const struct sequence *sequence; /* NULL: unknown */
 };
 
-/* The words about `about`; `tables` is filled in and, as `about`, must outlive the result. */
-struct sql_words slice_words(const struct slice_words *about, struct sql_words *tables);
+/* The facts about `about`; `tables` is filled in and, as `about`, must outlive the result. */
+struct sql_facts slice_facts(const struct slice_facts *about, struct sql_facts *tables);
 
 /* The statement as it is sent; free() it. NULL: no memory. */
-char *slice_statement(const char *statement, const struct slice_words *about);
+char *slice_statement(const char *statement, const struct slice_facts *about);
 
 /* The statements that look for the horizon. */
 enum horizon_statement {

@@ -112,7 +112,7 @@ const struct table *watch_table(const struct watch *watch)
 
 static int prepare(struct watch *watch, enum horizon_statement statement, struct error *error)
 {
-    const struct slice_words about = {.tables = {&watch->table, watch->options},
+    const struct slice_facts about = {.tables = {&watch->table, watch->options},
                                       .sequence = &watch->sequence};
 
     return session_prepare(
@@ -124,7 +124,7 @@ static int prepare(struct watch *watch, enum horizon_statement statement, struct
  * hash join 2 ms. */
 static int prepare_queries(struct watch *watch, struct error *error)
 {
-    const struct slice_words about = {.tables = {&watch->table, watch->options}};
+    const struct slice_facts about = {.tables = {&watch->table, watch->options}};
     struct session *session = &watch->session;
     char limit[96];
 

@@ -1,3 +1,5 @@
+-- use: lane claim_parked if !keyed in_place with levels from_parked
+-- use: lane first_parked_row if !keyed in_place with first from_parked
 -- The same as claim_parked.sql where rows stay in the outbox: the row is locked before its copy, as by a lane that
 -- settles the row.
 -- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned;
@@ -10,23 +12,45 @@ WITH wal AS MATERIALIZED (
         SELECT seq AS relay_run, id AS relay_copy_id, identity AS relay_copy_identity, in_outbox AS relay_in_outbox
         FROM {parked}
         WHERE (SELECT lsn FROM wal) IS NOT NULL
-          AND due <= statement_timestamp() AND {is_tried}
-          AND {parked_sink_is_here:$1}
+          AND due <= statement_timestamp() AND state IN ('retry', 'scheduled', 'waiting', 'paused') AND sent_at IS NULL
+          AND ($1::int8 = 0 OR coalesce($1::int8 >> ({sink_of_parked}), 0) & 1 = 0)
           AND coalesce(waits_for <> ALL ($3::text[]), true)
         ORDER BY due OFFSET 0
     ) relay_copy,
-    LATERAL ({copy_is_free}) freed,
+    LATERAL (SELECT true AS is_free WHERE relay_in_outbox IS NOT TRUE
+    UNION ALL
+    SELECT true FROM (
+        SELECT FROM {outbox} WHERE relay_in_outbox AND {id} = relay_copy_id AND ({unsent}) IS NOT TRUE
+            AND coalesce(relay_copy_identity, {identity})
+            = {identity} {if marking}FOR NO KEY UPDATE{else}FOR UPDATE{end} SKIP LOCKED LIMIT 1
+    ) relay_held
+    UNION ALL
+    SELECT CASE WHEN count(*) = 0 THEN true WHEN bool_or(({unsent}) IS NOT TRUE) THEN false END
+    FROM {outbox}
+    WHERE {id} = relay_copy_id AND coalesce(relay_copy_identity, {identity}) = {identity}
+    LIMIT 1) freed,
     LATERAL (
         SELECT FROM {parked}
         WHERE seq = relay_run AND is_free IS NOT NULL AND due <= statement_timestamp()
         FOR UPDATE SKIP LOCKED
     ) taken
     LIMIT {limit}
-), {put_off}locked AS MATERIALIZED (
+), put_off AS (
+    UPDATE {parked} SET due = statement_timestamp(), error = 'its row is locked by another session'
+    WHERE due IS NOT NULL AND sent_at IS NULL AND seq = ANY (ARRAY(
+        SELECT seq FROM {parked}
+        WHERE seq = ANY (ARRAY(SELECT relay_run FROM copied WHERE NOT is_free))
+        FOR UPDATE SKIP LOCKED))
+),locked AS MATERIALIZED (
     SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice
     FROM {parked}
-    WHERE {is_tried} AND seq = ANY (ARRAY(SELECT relay_run FROM copied WHERE is_free))
+    WHERE state IN ('retry', 'scheduled', 'waiting', 'paused') AND sent_at IS NULL AND seq
+        = ANY (ARRAY(SELECT relay_run FROM copied WHERE is_free))
     ORDER BY due
     FOR UPDATE
 )
-{result}
+{if first}
+SELECT relay_row, id::text FROM locked WHERE $2::int8 IS NOT NULL
+{else}
+{claimed_rows}
+{end}

@@ -1,3 +1,5 @@
+-- use: lane claim_parked if keyed with levels from_parked
+-- use: lane first_parked_row if keyed with first from_parked
 -- Claims parked rows of the slices that lock_parked_slices has locked. The first row of a key is due. The later rows of
 -- the key are claimed with it, up to the first one that has to wait for a reason of its own, or for one of the outbox.
 --
@@ -12,11 +14,11 @@ WITH wal AS MATERIALIZED (
     SELECT run AS relay_run, run_id AS relay_run_id, key_text AS relay_run_key, slice AS relay_run_slice,
            run = first.seq AS relay_is_first
     FROM (
-        SELECT seq, id, {key_text:key} AS key_text, {slice_of_parked} AS slice
+        SELECT seq, id, {if key_is_bytes}encode(key, 'hex'){else}key::text{end} AS key_text, {slice_of_parked} AS slice
         FROM {parked} head
-        WHERE due <= statement_timestamp() AND {is_tried}
-          AND {is_of_locked_slice}
-          AND {parked_sink_is_here:$1}
+        WHERE due <= statement_timestamp() AND state IN ('retry', 'scheduled', 'waiting', 'paused') AND sent_at IS NULL
+          AND {slice_of_parked} = ANY (current_setting('outbox_relay.slices')::int4[])
+          AND ($1::int8 = 0 OR coalesce($1::int8 >> ({sink_of_parked}), 0) & 1 = 0)
           AND coalesce(waits_for <> ALL ($3::text[]), true)
           AND {is_head}
         ORDER BY due LIMIT {limit}
@@ -25,14 +27,16 @@ WITH wal AS MATERIALIZED (
         SELECT run, run_id
         FROM (
             SELECT seq AS run, id AS run_id,
-                   bool_or(state = 'dead' OR {is_note} OR coalesce(due > statement_timestamp(), false))
+                   bool_or(state = 'dead' OR state IN ('refused', 'unsettled')
+                       OR coalesce(due > statement_timestamp(), false))
                        OVER (ORDER BY id, seq) AS stopped
             FROM (
                 SELECT seq, id, due, state
                 FROM {parked} behind
                 WHERE behind.key IS NOT NULL
-                  AND hashtextextended({key_text:behind.key}, 0) = hashtextextended(first.key_text, 0)
-                  AND {key_text:behind.key} = first.key_text
+                  AND hashtextextended({if key_is_bytes}encode(behind.key, 'hex'){else}behind.key::text{end}, 0)
+                      = hashtextextended(first.key_text, 0)
+                  AND {if key_is_bytes}encode(behind.key, 'hex'){else}behind.key::text{end} = first.key_text
                   AND (behind.id, behind.seq) >= (first.id, first.seq) AND behind.sent_at IS NULL
                 ORDER BY id, seq LIMIT {limit}
             ) next
@@ -42,12 +46,66 @@ WITH wal AS MATERIALIZED (
         SELECT first.seq, first.id WHERE first.key_text IS NULL
     ) later
     LIMIT {limit}
-), {earlier}{copied_runs}locked AS MATERIALIZED (
+), {earlier}
+{if in_place}
+copied AS MATERIALIZED (
+    SELECT relay_run, is_free,
+           bool_and(coalesce(is_free, false)) OVER (
+               PARTITION BY relay_run_key, CASE WHEN relay_run_key IS NULL THEN relay_run END
+               ORDER BY relay_run_id, relay_run) AS is_ready
+    FROM (
+        SELECT runs.*, id AS relay_copy_id, identity AS relay_copy_identity, in_outbox AS relay_in_outbox
+        FROM runs JOIN {parked} ON seq = relay_run
+        WHERE NOT (EXISTS (
+             SELECT FROM earlier
+             WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text = relay_run_key
+                 AND earlier.id <= relay_run_id)
+         OR (relay_run_key IS NOT NULL AND EXISTS (
+             SELECT FROM earlier
+             WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text IS NULL AND earlier.id <= relay_run_id)))
+    ) relay_copy,
+    LATERAL (SELECT true AS is_free WHERE relay_in_outbox IS NOT TRUE
+    UNION ALL
+    SELECT true FROM (
+        SELECT FROM {outbox} WHERE relay_in_outbox AND {id} = relay_copy_id AND ({unsent}) IS NOT TRUE
+            AND coalesce(relay_copy_identity, {identity})
+            = {identity} {if marking}FOR NO KEY UPDATE{else}FOR UPDATE{end} SKIP LOCKED LIMIT 1
+    ) relay_held
+    UNION ALL
+    SELECT CASE WHEN count(*) = 0 THEN true WHEN bool_or(({unsent}) IS NOT TRUE) THEN false END
+    FROM {outbox}
+    WHERE {id} = relay_copy_id AND coalesce(relay_copy_identity, {identity}) = {identity}
+    LIMIT 1) freed
+), put_off AS (
+    UPDATE {parked} SET due = statement_timestamp(), error = 'its row is locked by another session'
+    WHERE due IS NOT NULL AND sent_at IS NULL AND seq = ANY (ARRAY(
+        SELECT seq FROM {parked}
+        WHERE seq = ANY (ARRAY(SELECT relay_run FROM copied WHERE NOT is_free))
+        FOR UPDATE SKIP LOCKED))
+),
+{end}
+locked AS MATERIALIZED (
     SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice
     FROM {parked}
     WHERE (SELECT lsn FROM wal) IS NOT NULL AND sent_at IS NULL AND state <> 'dead'
-      AND seq = ANY (ARRAY({ready_runs}))
+      AND seq = ANY (ARRAY(
+      {if in_place}
+      SELECT relay_run FROM copied WHERE is_ready
+      {else}
+      SELECT relay_run FROM runs WHERE NOT (EXISTS (
+           SELECT FROM earlier
+           WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text = relay_run_key
+               AND earlier.id <= relay_run_id)
+       OR (relay_run_key IS NOT NULL AND EXISTS (
+           SELECT FROM earlier
+           WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text IS NULL AND earlier.id <= relay_run_id)))
+      {end}
+      ))
     ORDER BY id, seq
     FOR UPDATE
 )
-{result}
+{if first}
+SELECT relay_row, id::text FROM locked WHERE $2::int8 IS NOT NULL
+{else}
+{claimed_rows}
+{end}

@@ -1,3 +1,5 @@
+-- use: lane claim if by_slice with levels blocked
+-- use: lane first_row if by_slice with first
 -- Claims the rows of the slices that lock_slices has locked: slice by slice, from each its share of the limit. No other
 -- lane claims rows of these slices. A row that some other session has locked must be waited for, because skipping it
 -- would reorder its key.
@@ -12,7 +14,11 @@
 -- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned.
 WITH held AS MATERIALIZED (
     SELECT set_config('outbox_relay.read_high',
-               {are_running:current_setting('outbox_relay.holders')::xid8[]}::text, true)::bool AS running
+               (SELECT cardinality(xids) > 0 AND cardinality(xids) = (
+                           SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot()) running (xid)
+                               WHERE running.xid = ANY (xids))
+                FROM (SELECT current_setting('outbox_relay.holders')::xid8[] AS xids) holders)::text,
+                    true)::bool AS running
 ), wal AS MATERIALIZED (
     {claim_position}
 ), locked AS MATERIALIZED (
@@ -23,22 +29,32 @@ WITH held AS MATERIALIZED (
              unnest(current_setting('outbox_relay.highs')::int8[])
          ) AS bounds (relay_slice, relay_low, relay_high),
          LATERAL (
-             SELECT {outbox_name}.ctid AS relay_row, {outbox_name}.xmin AS relay_xmin, {columns}
+             SELECT {outbox_name}.ctid AS relay_row, {outbox_name}.xmin AS relay_xmin,
+             {if computed}
+             {all_columns}
+             {else}
+             {id} AS id, {event_id} AS event_id, {topic} AS topic, {key} AS key, {type} AS type, {payload} AS payload,
+             {headers} AS headers, {created_at} AS created_at
+             {end}
              FROM {outbox}
              WHERE (SELECT lsn FROM wal) IS NOT NULL
                AND ({slice_of_row}, {id}) >= (
                        relay_slice, CASE WHEN (SELECT running FROM held) THEN relay_high ELSE relay_low END)
                AND {slice_of_row} < relay_slice + 1
                AND {unsent}
-               AND CASE WHEN {is_not_noted} THEN {sink_is_here:$1} END
+               AND CASE WHEN {is_not_noted} THEN ($1::int8 = 0 OR coalesce($1::int8 >> ({sink}), 0) & 1 = 0) END
              ORDER BY {slice_of_row}, {outbox_name}.{id}
              LIMIT (
                  SELECT ({limit} - 1 + slice_count) / slice_count
                  FROM (
                      SELECT greatest(cardinality(current_setting('outbox_relay.slices')::int4[]), 1) AS slice_count
                  ) counted)
-             {lock_mode}
+             {if marking}FOR NO KEY UPDATE{else}FOR UPDATE{end}
          ) taken
     LIMIT {limit}
 )
-{result}
+{if first}
+SELECT relay_row, {if computed_now}{id}{else}id{end}::text FROM locked WHERE $2::int8 IS NOT NULL
+{else}
+{claimed_rows}
+{end}

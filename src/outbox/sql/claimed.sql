@@ -1,3 +1,4 @@
+-- use: lane claimed
 -- Runs after a claim in its transaction, and returns facts about the whole claim, in the order of enum claimed_column
 -- (outbox/sql.h). The pauses are read here, by a snapshot that is younger than the table lock of this transaction:
 -- `pause` waits for those who held that lock when it committed, so that all others have seen it. The last column ends
@@ -8,8 +9,8 @@ SELECT current_setting('synchronous_standby_names') = ''
        transaction_timestamp(),
        clock_timestamp(),
        nullif(current_setting('outbox_relay.read_high', true), '')::bool,
-       ({pauses}),
+       (SELECT string_agg(kind || ' ' || name, E'\n' ORDER BY set_at, kind, name) FROM {control} WHERE {is_pause}),
        ({shape}),
-       CASE WHEN EXISTS (SELECT FROM {parked} WHERE {is_note}) THEN
-           EXISTS (SELECT FROM {parked} WHERE {is_note} AND due <= statement_timestamp()) END,
+       CASE WHEN EXISTS (SELECT FROM {parked} WHERE state IN ('refused', 'unsettled')) THEN
+           EXISTS (SELECT FROM {parked} WHERE state IN ('refused', 'unsettled') AND due <= statement_timestamp()) END,
        set_config('statement_timeout', '{statement_ms}', true)

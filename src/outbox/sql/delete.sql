@@ -1,3 +1,4 @@
+-- use: lane sent if !marking
 -- Settles rows of the outbox by deleting them; like mark.sql.
 -- $1 tid[] rows; $2 int4 their number.
 WITH touched AS (

@@ -1,3 +1,4 @@
+-- use: lane end_copies if in_place
 -- Before rows of the outbox are settled: deletes their copies, and makes the next rows of their keys due.
 -- $1 tid[] rows.
 WITH taken AS MATERIALIZED (

@@ -1,3 +1,5 @@
+-- use: lane lock_parked_slices if by_slice with from_parked
+-- use: lane lock_refused_slices if by_slice with from_refused
 -- Locks up to $1 free slices that have due rows in the parked table, the longest due first: parked rows, or notes of
 -- refused rows (catalog/refused.h); and passes them with their bounds to the claim after it, as lock_slices does.
 -- $1 int4 how many; $2 int8 a bit for each sink that is away; $3 text[] what this relay's configuration declines: rows
@@ -5,9 +7,17 @@
 -- holders (docs/horizon.md); $7 int8 the file node for which the bounds are valid; $8 int8 the highest id drawn when
 -- they were taken.
 WITH wal AS MATERIALIZED (
-    {keep_position}
+    SELECT set_config('outbox_relay.snapshot', pg_current_snapshot()::text, true)
+        || set_config('outbox_relay.wal', pg_current_wal_insert_lsn()::text, true) AS is_kept
 ), bounds AS MATERIALIZED (
-    SELECT {file_is:$7::int8} AND $8::int8 <= {drawn:$8::int8} AS valid
+    SELECT coalesce(CASE WHEN coalesce(to_regclass({outbox_text})::oid = {outbox_oid}, false)
+        THEN pg_relation_filenode({outbox_oid})::int8 END = $7::int8, false) AND $8::int8 <=
+    {if sequence}
+    coalesce(pg_sequence_last_value({sequence}), '-9223372036854775808'::int8)
+    {else}
+    $8::int8
+    {end}
+     AS valid
 )
 SELECT coalesce(array_to_string(locked_slices, ','), ''),
        (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1),
@@ -19,16 +29,24 @@ SELECT coalesce(array_to_string(locked_slices, ','), ''),
        set_config('outbox_relay.holders', $6::xid8[]::text, true)
 FROM (
     SELECT array_agg(slice) AS locked_slices,
-           array_agg(CASE WHEN (SELECT valid FROM bounds) THEN ($4::int8[])[slice + 1] ELSE {lowest_id} END) AS lows,
-           array_agg(CASE WHEN (SELECT valid FROM bounds) THEN ($5::int8[])[slice + 1] ELSE {lowest_id} END) AS highs
+           array_agg(CASE WHEN (SELECT valid FROM bounds)
+               THEN ($4::int8[])[slice + 1] ELSE '-9223372036854775808'::int8 END) AS lows,
+           array_agg(CASE WHEN (SELECT valid FROM bounds)
+               THEN ($5::int8[])[slice + 1] ELSE '-9223372036854775808'::int8 END) AS highs
     FROM (
         SELECT relay_candidate.slice
         FROM (
             SELECT {slice_of_parked} AS slice
             FROM (
                 SELECT id, key, due FROM {parked} head
-                WHERE due <= statement_timestamp() AND {is_of_claim}
-                  AND {parked_sink_is_here:$2}
+                WHERE due <= statement_timestamp() AND
+                {if from_parked}
+                state IN ('retry', 'scheduled', 'waiting', 'paused') AND sent_at IS NULL
+                    AND {if keyed}{is_head}{else}true{end}
+                {else}
+                state IN ('refused', 'unsettled') AND (state = 'unsettled' OR {if keyed}{is_head}{else}true{end})
+                {end}
+                  AND ($2::int8 = 0 OR coalesce($2::int8 >> ({sink_of_parked}), 0) & 1 = 0)
                   AND coalesce(waits_for <> ALL ($3::text[]), true)
                 ORDER BY due LIMIT 1000
             ) due_rows

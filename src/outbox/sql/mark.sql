@@ -1,3 +1,4 @@
+-- use: lane sent if marking
 -- Settles rows of the outbox by their mark. A row whose mark a trigger has taken back is not settled. A trigger or a
 -- rule can turn the statement into a silent no-op, so a wrong count is an error; otherwise the COMMIT after it in the
 -- pipeline would succeed. Rows are addressed by ctid: the claim's lock keeps a row version in its place until the
@@ -6,6 +7,6 @@
 WITH touched AS (
     UPDATE {outbox} SET {mark}
     WHERE ctid = ANY ($1::tid[])
-    RETURNING {is_out} AS settled
+    RETURNING ({unsent}) IS NOT TRUE AS settled
 )
 {count_settled} WHERE settled

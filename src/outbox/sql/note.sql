@@ -1,3 +1,4 @@
+-- use: lane note
 -- Writes notes for rows of the outbox that PostgreSQL refuses to settle (catalog/refused.h). A row whose version has
 -- changed meanwhile gets no note: it is claimed again. Raises an error when there would be too many notes.
 -- The parameters are those of park.sql, with $5 int8[] ms until the next try and $6 text[] their states;
@@ -11,7 +12,7 @@ WITH given AS (
 ), refused AS (
     SELECT {noted_columns}, {identity} AS identity, ctid AS relay_row, xmin AS relay_xmin
     FROM {outbox}
-    WHERE ctid = ANY ($1::tid[]) AND {claimable}
+    WHERE ctid = ANY ($1::tid[]) AND {unsent} AND {is_not_noted}
     FOR NO KEY UPDATE SKIP LOCKED
 ), noted AS (
     INSERT INTO {parked} ({noted_names}, identity, error, attempts, state, due)
@@ -22,4 +23,4 @@ WITH given AS (
 )
 SELECT CASE WHEN count(*) + $2::int4 <= {notes_max} THEN 0
             ELSE (count(*) || ' rows of the outbox are refused, too many for notes')::int4 END
-FROM (SELECT FROM {parked} WHERE {is_note} LIMIT {notes_max}) notes
+FROM (SELECT FROM {parked} WHERE state IN ('refused', 'unsettled') LIMIT {notes_max}) notes

@@ -1,3 +1,4 @@
+-- use: lane park if !in_place
 -- Parks rows: moves them from the outbox. A destination that has a probe already gets no second one.
 -- $1 tid[] rows; $2 int4 their number; $3 text[] why; $4 int4[] attempts; $5 int8[] ms until the next attempt (-1:
 -- dead, -2: waits for an earlier row of its key); $6 text[] the destination that the row waits for (NULL: none).
@@ -12,7 +13,10 @@ WITH given AS (
     INSERT INTO {parked} ({moved_names}, more_headers, not_before, identity, error, attempts, waits_for, state, due)
     SELECT {moved_names}, more_headers, not_before, identity, g.error, g.attempts, g.waits_for,
            CASE WHEN g.state = 'retry' AND not_before > clock_timestamp() THEN 'scheduled' ELSE g.state END,
-           CASE WHEN g.waits_for IS NULL OR NOT {has_probe:g.waits_for} THEN g.due END
+           CASE WHEN g.waits_for IS NULL OR NOT EXISTS (
+               SELECT FROM {parked} head
+               WHERE head.waits_for = g.waits_for AND head.due IS NOT NULL AND head.sent_at IS NULL
+                   AND {if keyed}{is_head}{else}true{end}) THEN g.due END
     FROM gone JOIN given g USING (relay_row)
     ORDER BY g.place
     RETURNING 1

@@ -1,3 +1,4 @@
+-- use: lane park_copied if in_place
 -- Before parked rows are parked again: says so in the rows of the outbox of which they are copies. Raises an error
 -- when a trigger keeps one of them from it.
 -- The parameters are those of park.sql.
@@ -14,11 +15,15 @@ WITH given AS (
         WHERE copy.ctid = ANY ($1::tid[]) AND copy.in_outbox
         LIMIT $2::int4
     ) relay_copy
-    JOIN {outbox} ON {is_copied}
+    JOIN {outbox} ON {id} = relay_copy_id AND ({unsent}) IS NOT TRUE AND coalesce(relay_copy_identity, {identity})
+        = {identity}
 ), touched AS (
     UPDATE {outbox} SET {park}
     FROM found relay_given
     WHERE {outbox_name}.ctid = relay_row
-    RETURNING {is_out} AS is_out
+    RETURNING ({unsent}) IS NOT TRUE AS is_out
 )
-{count_copied}
+SELECT CASE WHEN count(*) FILTER (WHERE is_out) = (SELECT count(*) FROM found) THEN 0
+            ELSE ('settled ' || count(*) FILTER (WHERE is_out) || ' rows instead of '
+                  || (SELECT count(*) FROM found))::int4 END
+FROM touched

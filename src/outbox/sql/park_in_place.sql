@@ -1,3 +1,4 @@
+-- use: lane park if in_place
 -- Parks rows where [outbox] park lets them stay in the outbox: they are updated, so that they are out of `where`, and
 -- copied. A row that its owner has brought back within `where` is copied anew, in the place of its copy. A row that is
 -- now the first of its key is tried at once, as after `dead retry`.
@@ -17,12 +18,25 @@ WITH given AS (
                 WHEN state = 'retry' AND not_before > clock_timestamp() THEN 'scheduled'
                 ELSE state END AS state,
            CASE WHEN is_first THEN clock_timestamp()
-                WHEN waits_for IS NULL OR NOT {has_probe:judged_row.waits_for} THEN due END AS due
+                WHEN waits_for IS NULL OR NOT EXISTS (
+                    SELECT FROM {parked} head
+                    WHERE head.waits_for = judged_row.waits_for AND head.due IS NOT NULL AND head.sent_at IS NULL
+                        AND {if keyed}{is_head}{else}true{end}) THEN due END AS due
     FROM (
         SELECT head.*, g.place, g.error, g.attempts, g.waits_for, g.state, g.due,
-               g.state = 'behind' AND {is_head} AND {is_first_taken} AS is_first
+               g.state = 'behind' AND {if keyed}{is_head}{else}true{end} AND
+               {if keyed}
+               (head.key IS NULL OR NOT EXISTS (
+                   SELECT FROM taken earlier
+                   WHERE {if key_is_bytes}encode(earlier.key, 'hex'){else}earlier.key::text{end}
+                       = {if key_is_bytes}encode(head.key, 'hex'){else}head.key::text{end} AND earlier.id < head.id))
+               {else}
+               true
+               {end}
+                AS is_first
         FROM (
-            SELECT *, coalesce((SELECT min(replaced.seq) FROM replaced WHERE dropped_id = taken.id), {last_seq}) AS seq
+            SELECT *, coalesce((SELECT min(replaced.seq) FROM replaced WHERE dropped_id = taken.id),
+                9223372036854775807) AS seq
             FROM taken
         ) head JOIN given g USING (relay_row)
     ) judged_row
@@ -32,7 +46,7 @@ WITH given AS (
         SELECT relay_row, error AS relay_error, attempts AS relay_attempts, state AS relay_state FROM judged
     ) relay_given
     WHERE {outbox_name}.ctid = relay_row AND {outbox_name}.ctid = ANY ($1::tid[])
-    RETURNING relay_row, {is_out} AS is_out, {identity} AS identity -- as the copy finds it
+    RETURNING relay_row, ({unsent}) IS NOT TRUE AS is_out, {identity} AS identity -- as the copy finds it
 ), touched AS (
     INSERT INTO {parked} ({moved_names}, more_headers, not_before, identity, error, attempts, waits_for, state, due,
                           in_outbox)

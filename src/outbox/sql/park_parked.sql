@@ -1,3 +1,4 @@
+-- use: lane park_parked
 -- Parks parked rows again. A row that no longer waits for its destination has reached it, even if it failed again for
 -- another reason. A row that now waits for another destination leaves the others of the first one without a probe, so
 -- they are released too.

@@ -1,3 +1,4 @@
+-- use: lane read_parked_row with from_parked
 -- Reads one parked row, which is locked already.
 -- $1 int8 ignored; $2 int8 of a larger payload only the length is returned; $3 tid.
 WITH wal AS MATERIALIZED (
@@ -7,4 +8,4 @@ WITH wal AS MATERIALIZED (
     FROM {parked}
     WHERE (SELECT lsn FROM wal) IS NOT NULL AND ctid = $3::tid AND $1::int8 IS NOT NULL
 )
-{result}
+{claimed_rows}

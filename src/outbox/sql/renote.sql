@@ -1,3 +1,4 @@
+-- use: lane renote
 -- Changes notes. $1 int8[] their seq; $2 int4 their number; $3 to $6 are those of note.sql.
 WITH given AS (
     SELECT *

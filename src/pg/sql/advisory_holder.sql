@@ -1,3 +1,4 @@
+-- use: desk advisory_holder
 -- Who holds an advisory lock, and what ends that session. Any role may take one, so its holder need not be one of ours.
 -- $1 oid and $2 oid the two keys of the lock.
 SELECT 'pid ' || pid || ' (role "' || usename || '"'

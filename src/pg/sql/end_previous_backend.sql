@@ -1,3 +1,4 @@
+-- use: desk end_previous_backend
 -- Ends the backend of the session's previous connection, if it is still alive. Returns the name of the present one. A
 -- backend is named by its pid and start time, because pids are reused.
 -- $1 text the name of the previous one.

@@ -1,3 +1,4 @@
+-- use: desk lock_holders
 -- Who holds locks on the tables, up to three sessions or prepared transactions, what ends the first of them, and
 -- whether they are none of a relay and keep others from rows.
 -- $1 to $4 text the tables, quoted; NULL: none.

@@ -1,3 +1,4 @@
+-- use: desk server_identity
 -- The cluster's identifier and its timeline; NULL: the server is read-only. The timeline is taken from the name of the
 -- WAL file: after a promotion the control file shows it only from the next checkpoint on.
 SELECT system_identifier,

@@ -1,3 +1,4 @@
+-- use: desk let_go
 -- Makes the probe due of rows that a pause held back; once sent, it releases the others. A row locked by a relay is
 -- skipped.
 -- $1 text what the rows wait for.

@@ -1,3 +1,4 @@
+-- use: desk held_rows if key_is_indexed
 -- How many parked rows wait behind a dead row of their key, and how many keys these have, both up to a limit: the first
 -- rows of the first dead keys. Of a key, its dead row comes first.
 -- $1 int8 the limit.
@@ -5,7 +6,7 @@ SELECT count(*), count(DISTINCT key)
 FROM (
     SELECT dead.key, of_key.state
     FROM (
-        SELECT DISTINCT {key_text:key} AS key
+        SELECT DISTINCT {if key_is_bytes}encode(key, 'hex'){else}key::text{end} AS key
         FROM (SELECT key FROM {parked} WHERE state = 'dead' ORDER BY seq LIMIT 1000) rows
         WHERE key IS NOT NULL
     ) dead,
@@ -13,7 +14,8 @@ FROM (
         SELECT state
         FROM {parked}
         WHERE sent_at IS NULL AND key IS NOT NULL
-          AND hashtextextended({key_text:key}, 0) = hashtextextended(dead.key, 0) AND {key_text:key} = dead.key
+          AND hashtextextended({if key_is_bytes}encode(key, 'hex'){else}key::text{end}, 0)
+              = hashtextextended(dead.key, 0) AND {if key_is_bytes}encode(key, 'hex'){else}key::text{end} = dead.key
         LIMIT $1::int8
     ) of_key
     LIMIT $1::int8

@@ -1,3 +1,4 @@
+-- use: desk oldest_snapshot
 -- What keeps VACUUM from removing dead rows of this database's tables: its kind, who holds it, its age in transactions,
 -- and for how many seconds it is held. A snapshot in another database does not, except that of a walsender. That of
 -- another VACUUM does not, either.

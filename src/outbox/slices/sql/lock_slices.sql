@@ -1,3 +1,4 @@
+-- use: lane lock_slices if by_slice
 -- Locks up to $7 free slices that have unsent rows, in the order of the candidates, and passes them with their bounds
 -- to the claim after it by settings (docs/statements.md).
 --
@@ -13,16 +14,27 @@
 -- have rows; $5 xid8[] the long holders (docs/horizon.md); $6 int8 the file node for which the bounds are valid;
 -- $7 int4 how many; $8 int8 a bit for each sink that is away; $9 int8 the highest id drawn when the bounds were taken.
 WITH wal AS MATERIALIZED (
-    {keep_position}
+    SELECT set_config('outbox_relay.snapshot', pg_current_snapshot()::text, true)
+        || set_config('outbox_relay.wal', pg_current_wal_insert_lsn()::text, true) AS is_kept
 ), held AS MATERIALIZED (
-    SELECT {are_running:$5::xid8[]} AS running
+    SELECT (SELECT cardinality(xids) > 0 AND cardinality(xids) = (
+                SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot()) running (xid) WHERE running.xid
+                    = ANY (xids))
+     FROM (SELECT $5::xid8[] AS xids) holders) AS running
 ), bounds AS MATERIALIZED (
-    SELECT {file_is:$6::int8} AND $9::int8 <= {drawn:$9::int8} AS valid
+    SELECT coalesce(CASE WHEN coalesce(to_regclass({outbox_text})::oid = {outbox_oid}, false)
+        THEN pg_relation_filenode({outbox_oid})::int8 END = $6::int8, false) AND $9::int8 <=
+    {if sequence}
+    coalesce(pg_sequence_last_value({sequence}), '-9223372036854775808'::int8)
+    {else}
+    $9::int8
+    {end}
+     AS valid
 )
 SELECT coalesce(array_to_string(locked_slices, ','), ''),
        (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1),
        (SELECT valid FROM bounds),
-       {is_same_table},
+       coalesce(to_regclass({outbox_text})::oid = {outbox_oid}, false),
        set_config('outbox_relay.slices', coalesce(locked_slices::text, '{}'), true),
        set_config('outbox_relay.lows', coalesce(lows::text, '{}'), true),
        set_config('outbox_relay.highs', coalesce(highs::text, '{}'), true),
@@ -33,8 +45,8 @@ FROM (
         SELECT relay_candidate.slice, relay_candidate.low, relay_candidate.high
         FROM (
             SELECT slice, more,
-                   CASE WHEN (SELECT valid FROM bounds) THEN low ELSE {lowest_id} END AS low,
-                   CASE WHEN (SELECT valid FROM bounds) THEN high ELSE {lowest_id} END AS high
+                   CASE WHEN (SELECT valid FROM bounds) THEN low ELSE '-9223372036854775808'::int8 END AS low,
+                   CASE WHEN (SELECT valid FROM bounds) THEN high ELSE '-9223372036854775808'::int8 END AS high
             FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[]), unnest($4::int4[]))
                      AS given (slice, low, high, more)
         ) relay_candidate,
@@ -49,7 +61,7 @@ FROM (
                             CASE WHEN (SELECT running FROM held) THEN relay_candidate.high ELSE relay_candidate.low END)
                     AND {slice_of_row} < relay_candidate.slice + 1
                     AND {unsent}
-                    AND CASE WHEN {is_not_noted} THEN {sink_is_here:$8} END))
+                    AND CASE WHEN {is_not_noted} THEN ($8::int8 = 0 OR coalesce($8::int8 >> ({sink}), 0) & 1 = 0) END))
             FOR UPDATE SKIP LOCKED
         ) lock_taken
         LIMIT $7::int4

@@ -1,8 +1,12 @@
+-- use: lane scan if by_slice integer_ids
 -- For each slice: its lowest unsent id from its bound on (NULL: none), and whether the high bound was used.
 -- $1 int4[] slices; $2 int8[] their low bounds; $3 int8[] their high bounds, used while all long holders $4 xid8[] are
 -- running in the snapshot; $5 int8 a bit for each sink whose rows are ignored.
 WITH held AS MATERIALIZED (
-    SELECT {are_running:$4::xid8[]} AS running
+    SELECT (SELECT cardinality(xids) > 0 AND cardinality(xids) = (
+                SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot()) running (xid) WHERE running.xid
+                    = ANY (xids))
+     FROM (SELECT $4::xid8[] AS xids) holders) AS running
 )
 SELECT relay_scan.slice, found.lowest, (SELECT running FROM held), NULL
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high)
@@ -13,6 +17,6 @@ LEFT JOIN LATERAL (
               relay_scan.slice, CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END)
       AND {slice_of_row} < relay_scan.slice + 1
       AND {unsent}
-      AND CASE WHEN {is_not_noted} THEN {sink_is_here:$5} END
+      AND CASE WHEN {is_not_noted} THEN ($5::int8 = 0 OR coalesce($5::int8 >> ({sink}), 0) & 1 = 0) END
     ORDER BY {slice_of_row}, {outbox_name}.{id} LIMIT 1
 ) found ON $5::int8 IS NOT NULL

@@ -2,7 +2,10 @@
 -- $1 int4[] slices; $2 int8[] their low bounds; $3 int8[] their high bounds, used while all long holders $4 xid8[] are
 -- running in the snapshot; $5 int8 a bit for each sink whose rows are ignored.
 WITH held AS MATERIALIZED (
-    SELECT {are_running:$4::xid8[]} AS running
+    SELECT (SELECT cardinality(xids) > 0 AND cardinality(xids) = (
+                SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot()) running (xid) WHERE running.xid
+                    = ANY (xids))
+     FROM (SELECT $4::xid8[] AS xids) holders) AS running
 )
 SELECT relay_scan.slice, found.lowest, (SELECT running FROM held), NULL
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high)
@@ -10,7 +13,7 @@ LEFT JOIN LATERAL (
     SELECT {id} AS lowest
     FROM {outbox}
     WHERE {id} >= CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END
-      AND {claimable}
-      AND {sink_is_here:$5}
+      AND {unsent} AND {is_not_noted}
+      AND ($5::int8 = 0 OR coalesce($5::int8 >> ({sink}), 0) & 1 = 0)
     ORDER BY {outbox_name}.{id} LIMIT 1
 ) found ON $5::int8 IS NOT NULL

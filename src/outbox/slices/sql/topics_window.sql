@@ -1,8 +1,12 @@
+-- use: lane topics if !by_slice integer_ids
 -- The same as topics_slices for order = "none": the whole table is slice 0, and the rows are those of scan_window.
 -- $1 int4[] slices; $2 int8[] their low bounds; $3 int8[] their high bounds, used while all long holders $4 xid8[] are
 -- running in the snapshot; $5 int8 a bit for each sink that is away.
 WITH held AS MATERIALIZED (
-    SELECT {are_running:$4::xid8[]} AS running
+    SELECT (SELECT cardinality(xids) > 0 AND cardinality(xids) = (
+                SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot()) running (xid) WHERE running.xid
+                    = ANY (xids))
+     FROM (SELECT $4::xid8[] AS xids) holders) AS running
 )
 SELECT relay_scan.slice, computed.relay_row, computed.relay_ours
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high),
@@ -12,7 +16,8 @@ FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS r
              SELECT ctid AS relay_row, *
              FROM {outbox}
              WHERE {id} >= CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END
-               AND {claimable}
+               AND {unsent} AND {is_not_noted}
              ORDER BY {outbox_name}.{id} LIMIT {window} + 1
-         ) {outbox_name}, LATERAL (SELECT NULL::bool AS relay_ours UNION ALL SELECT {sink_is_here:$5}) relay_judged
+         ) {outbox_name}, LATERAL (SELECT NULL::bool AS relay_ours UNION ALL SELECT ($5::int8 = 0
+             OR coalesce($5::int8 >> ({sink}), 0) & 1 = 0)) relay_judged
      ) computed

@@ -1,0 +1,151 @@
+#include "admin/facts.h"
+
+#include "admin/admin_session.h"
+
+#include "catalog/schema.h"
+#include "message/batch.h"
+#include "sql/statements.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct table *table_of(const void *about)
+{
+    return ((const struct admin_facts *)about)->tables.table;
+}
+
+static const struct outbox_options *options_of(const void *about)
+{
+    return ((const struct admin_facts *)about)->tables.options;
+}
+
+static bool knows_unsent(const void *about)
+{
+    return ((const struct admin_facts *)about)->unsent_from != INT64_MIN;
+}
+
+bool has_sequential_ids(const struct table *table)
+{
+    return table_has_integer_ids(table) ||
+           strncmp(table->columns[COLUMN_ID].type, "numeric", strlen("numeric")) == 0;
+}
+
+bool oldest_can_be_found(const struct table_facts *tables)
+{
+    return tables->options->order != ORDER_KEY || tables->table->has_claim_index;
+}
+
+static int put_unsent_from(FILE *out, const void *about)
+{
+    const struct admin_facts *facts = about;
+
+    return fprintf(out, "%" PRId64 "::int8", facts->unsent_from) < 0 ? -1 : 0;
+}
+
+static bool is_by_slice(const void *about)
+{
+    return options_of(about)->order == ORDER_KEY;
+}
+
+static bool seeks_from(const void *about)
+{
+    return !is_by_slice(about) && knows_unsent(about);
+}
+
+/* From the lowest id on, one short scan of the index for each slice is cheaper than a scan of all
+ * of it. */
+static bool seeks_slices(const void *about)
+{
+    return is_by_slice(about) && knows_unsent(about) &&
+           oldest_can_be_found(&((const struct admin_facts *)about)->tables);
+}
+
+static bool is_aged(const void *about)
+{
+    return table_has(table_of(about), COLUMN_CREATED_AT) &&
+           oldest_can_be_found(&((const struct admin_facts *)about)->tables);
+}
+
+static bool ids_are_sequential(const void *about)
+{
+    return has_sequential_ids(table_of(about));
+}
+
+/* An index finds the parked rows of a key. */
+static bool key_is_indexed(const void *about)
+{
+    return parked_key_columns(table_of(about)) != NULL;
+}
+
+/* An event's values go into columns. */
+static bool emits(const void *about)
+{
+    struct error error;
+
+    return admin_check_emit(table_of(about), &error) == 0;
+}
+
+static int put_emitted_columns(FILE *out, const void *about)
+{
+    const struct table *table = table_of(about);
+
+    for (int i = COLUMN_TOPIC; i <= COLUMN_HEADERS; i++)
+        if (table_has(table, (enum column)i))
+            (void)fprintf(out, "%s%s", i > COLUMN_TOPIC ? ", " : "", table->columns[i].quoted);
+    return 0;
+}
+
+/* Makes the column's value from a field of `line`. Text needs no cast, and an explicit one would
+ * truncate a value that is too long for a varchar. A JSON null means no payload. */
+static void put_value(FILE *out, enum column column, const struct table_column *described)
+{
+    const char *name = column_name(column);
+    const char *type = described->type;
+    const char *base = described->base;
+
+    if (strncmp(base, "json", 4) == 0)
+        (void)fprintf(out, "nullif(line -> '%s', 'null')::%s", name, type);
+    else if (strcmp(base, "bytea") == 0)
+        (void)fprintf(out, "convert_to(line ->> '%s', 'UTF8')", name);
+    else if (strncmp(base, "text", 4) == 0 || strncmp(base, "character", 9) == 0)
+        (void)fprintf(out, "line ->> '%s'", name);
+    else
+        (void)fprintf(out, "(line ->> '%s')::%s", name, type);
+}
+
+static int put_emitted_values(FILE *out, const void *about)
+{
+    const struct table *table = table_of(about);
+
+    for (int i = COLUMN_TOPIC; i <= COLUMN_HEADERS; i++)
+        if (table_has(table, (enum column)i)) {
+            (void)fputs(i > COLUMN_TOPIC ? ", " : "", out);
+            put_value(out, (enum column)i, &table->columns[i]);
+        }
+    return 0;
+}
+
+static const struct sql_fact facts[] = {
+    {"purge_rows", .text = FACT_NUMBER(PURGE_ROWS)},
+    {"unsent_max", .text = FACT_NUMBER(UNSENT_COUNT_MAX)},
+    {"without_id_max", .text = FACT_NUMBER(WITHOUT_ID_COUNT_MAX)},
+    {"audit_rows", .text = FACT_NUMBER(AUDIT_PAGE_ROWS)},
+    {"known_rows", .text = FACT_NUMBER(AUDIT_KNOWN_ROWS)},
+    {"unsent_from", .put = put_unsent_from, .is = knows_unsent},
+    {"seeks_from", .is = seeks_from},
+    {"seeks_slices", .is = seeks_slices},
+    {"sequential_ids", .is = ids_are_sequential},
+    {"aged", .is = is_aged},
+    {"key_is_indexed", .is = key_is_indexed},
+    {"emits", .is = emits},
+    {"words_of_database", .text = BATCH_WORDS},
+    {"emitted_columns", .put = put_emitted_columns},
+    {"emitted_values", .put = put_emitted_values},
+    {.name = NULL},
+};
+
+struct sql_facts admin_facts(const struct admin_facts *about, struct sql_facts *tables)
+{
+    *tables = table_facts(&about->tables);
+    return (struct sql_facts){.list = facts, .about = about, .more = tables};
+}

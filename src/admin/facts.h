@@ -1,0 +1,29 @@
+#ifndef ADMIN_FACTS_H
+#define ADMIN_FACTS_H
+
+#include "catalog/facts.h"
+
+#include <stdint.h>
+
+/* The facts of the statements in admin/sql/ and admin/status/sql/. */
+
+struct admin_facts {
+    struct table_facts tables;
+    int64_t unsent_from; /* no unsent row has a lower id; INT64_MIN: not known */
+};
+
+#define PURGE_ROWS 1000           /* of one statement */
+#define UNSENT_COUNT_MAX 10000000 /* a few seconds */
+#define WITHOUT_ID_COUNT_MAX 100000
+#define AUDIT_PAGE_ROWS 2000   /* that `audit` looks at in a transaction */
+#define AUDIT_KNOWN_ROWS 20000 /* whose event ids `audit` reads at once */
+
+/* Ids that grow: a purge reads only the rows with the lowest ones. */
+bool has_sequential_ids(const struct table *table);
+/* With order = "key" the oldest rows are found by the slices' index or not at all. */
+bool oldest_can_be_found(const struct table_facts *tables);
+
+/* The facts about `about`, which must outlive the result, as `tables` must, which is filled. */
+struct sql_facts admin_facts(const struct admin_facts *about, struct sql_facts *tables);
+
+#endif

@@ -1,2 +1,0 @@
--- Part: whether the table's file node is this one.
-coalesce({file} = {argument}, false)

@@ -1,9 +1,0 @@
--- Part: the row "head" of the parked table is the first unsent one of its key. Copies of one row have its id, so seq
--- tells which of them comes first; a row that is not there yet has the highest. A key may be too long for an index
--- entry, so the index has its hash.
-(head.key IS NULL OR NOT EXISTS (
-    SELECT FROM {parked} earlier
-    WHERE earlier.key IS NOT NULL
-      AND hashtextextended({key_text:earlier.key}, 0) = hashtextextended({key_text:head.key}, 0)
-      AND {key_text:earlier.key} = {key_text:head.key}
-      AND (earlier.id, earlier.seq) < (head.id, head.seq) AND earlier.sent_at IS NULL))

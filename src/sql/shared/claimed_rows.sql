@@ -1,0 +1,184 @@
+-- Part of every claim: the values of the locked rows, in the order of enum claim_column (outbox/sql.h).
+--
+-- A row that changed before it was locked is returned in a version that the snapshot does not see; then everything up
+-- to the current WAL position must be flushed. The age of its xmin shows whether this is possible.
+--
+-- A row above {inline_bytes} bytes is returned in full while the sum of such rows fits into the batch; the first one is
+-- returned in any case. Of the others only the lengths are returned.
+--
+-- The sum is the setting outbox_relay.taken: it is written for each such row, and read for the next one, also by
+-- payload_text.sql, which then leaves a payload NULL that it does not convert; payload_is_null tells such a row from a
+-- tombstone.
+--
+-- OFFSET 0 keeps the planner from converting a payload to text twice, once for its length.
+SELECT CASE WHEN age(relay_xmin) > (SELECT snapshot_age FROM wal) THEN relay_row
+            WHEN set_config('outbox_relay.wal', pg_current_wal_insert_lsn()::text, true) IS NOT NULL THEN relay_row END,
+       relay_xmin,
+       id,
+       event_id,
+       CASE WHEN octet_length(topic) > 1025 THEN left(topic, 1025) ELSE topic END,
+       CASE WHEN whole OR octet_length(key) <= {key_bytes_max} THEN key END,
+       CASE WHEN whole THEN type END,
+       CASE WHEN whole THEN payload END,
+       CASE WHEN whole THEN headers END,
+       created_at,
+       CASE WHEN NOT whole THEN int8send(coalesce(octet_length(payload), -1)) || int8send(meta_len) END,
+       relay_slice,
+       blocked,
+       CASE WHEN whole THEN more_headers END,
+       CASE WHEN not_before > clock_timestamp() THEN
+           CASE WHEN isfinite(not_before)
+                THEN ceil(least(extract(epoch FROM not_before - clock_timestamp()), 3155760000) * 1000)::int8
+                ELSE 3155760000000 END END
+                {if from_parked}
+                ,
+                attempts, waited_ms, replayed_at, relay_kept_problem, is_known
+                {end}
+                {if from_refused}
+                ,
+                attempts, waited_ms, replayed_at, relay_noted, relay_is_sent
+                {end}
+FROM (
+    SELECT *, CASE
+        WHEN payload IS NULL AND NOT payload_is_null THEN false
+        WHEN row_len <= {inline_bytes} THEN true
+        WHEN octet_length(payload) > $2::int8 OR meta_len > {meta_bytes_max} THEN false
+        ELSE set_config('outbox_relay.taken', (coalesce(nullif(current_setting('outbox_relay.taken', true), '')::int8,
+            0) + row_len)::text, true)::int8
+                 <= greatest(row_len, {batch_bytes})
+        END AS whole
+    FROM (
+        SELECT *, coalesce(octet_length(payload), 0) + meta_len AS row_len
+        FROM (
+            SELECT *, coalesce(octet_length(key), 0)::int8 + coalesce(octet_length(type), 0)
+                          + coalesce(octet_length(headers), 0) +
+                          {if has_more}
+                          {if computed_now}
+                          coalesce(pg_column_size(more_headers), 0)
+                          {else}
+                          coalesce(octet_length(array_send(more_headers)), 0)
+                          {end}
+                          {else}
+                          0
+                          {end}
+                           AS meta_len
+            FROM (
+                SELECT relay_row, relay_xmin, {id_as_sent} AS id, {event_id_as_sent} AS event_id,
+                       {topic_as_sent} AS topic, {key_as_sent} AS key, {type_as_sent} AS type,
+                       {if has_payload}
+                       {if payload_is_binary}
+                       payload
+                       {else}
+                       {if one_row}
+                       payload::text
+                       {else}
+                       {if computed_now}
+                       payload::text
+                       {else}
+                       CASE WHEN pg_column_size(payload) <= CASE WHEN (SELECT coalesce(current_setting('outbox_relay.careful', true), '') <> '') THEN 100 ELSE 2000 END
+                              OR NOT (SELECT coalesce(current_setting('outbox_relay.careful', true), '') <> '')
+                                  AND clock_timestamp() < statement_timestamp() + interval '500 ms'
+                                 AND coalesce(nullif(current_setting('outbox_relay.taken', true), '')::int8,
+                                     0) <= {batch_bytes}
+                            THEN payload::text END
+                       {end}
+                       {end}
+                       {end}
+                       {else}
+                       NULL::text
+                       {end}
+                        AS payload,
+                       {if has_headers}
+                       {if headers_are_binary}
+                       headers
+                       {else}
+                       {if headers_are_jsonb}
+                       CASE WHEN jsonb_typeof(headers) = 'object' AND headers @? '$.* ? (@.type() == "number")' THEN (
+                                SELECT jsonb_object_agg(k, CASE jsonb_typeof(v) WHEN 'number'
+                                    THEN to_jsonb(v::text) ELSE v END)
+                                FROM jsonb_each(headers) e (k, v))::text
+                            ELSE headers::text END
+                       {else}
+                       headers::text
+                       {end}
+                       {end}
+                       {else}
+                       NULL::text
+                       {end}
+                        AS headers,
+                       {if computed_now}relay_is_computed
+                           AND payload IS NULL{else}payload IS NULL{end} AS payload_is_null,
+                           {created_at_as_sent} AS created_at, relay_slice,
+                       {if tells_blocked}
+                       CASE WHEN (SELECT EXISTS (SELECT FROM {parked} WHERE sent_at IS NULL AND key IS NOT NULL)) THEN
+                           nullif(coalesce((id, {if key_is_bytes}encode(key, 'hex'){else}key::text{end}) IN (
+                               SELECT blocked_id, key_text
+                               FROM (
+                                   SELECT
+                                   {if key_is_bytes}
+                                   encode({if computed_now}{key}{else}key{end}, 'hex')
+                                   {else}
+                                   {if computed_now}{key}{else}key{end}::text
+                                   {end}
+                                    AS key_text, array_agg({if computed_now}{id}{else}id{end}) AS ids
+                                   FROM locked AS {outbox_name} GROUP BY 1
+                               ) keys,
+                               LATERAL (
+                                   SELECT parked.id AS first_id
+                                   FROM {parked} parked
+                                   WHERE parked.key IS NOT NULL
+                                     AND hashtextextended({if key_is_bytes}encode(parked.key,
+                                         'hex'){else}parked.key::text{end}, 0) = hashtextextended(keys.key_text, 0)
+                                     AND {if key_is_bytes}encode(parked.key, 'hex'){else}parked.key::text{end}
+                                         = keys.key_text
+                                     AND parked.sent_at IS NULL
+                                     AND (parked.in_outbox IS NOT TRUE OR parked.id <> ALL (ids))
+                                   ORDER BY parked.id LIMIT 1
+                               ) first,
+                               unnest(ids) blocked (blocked_id)
+                               WHERE first_id < blocked_id), false), false)
+                       END
+                       {else}
+                       NULL::bool
+                       {end}
+                        AS blocked, {if has_more}more_headers{else}NULL::bytea[]{end} AS more_headers,
+                       {if has_more}not_before{else}NULL::timestamptz{end} AS not_before
+                       {if from_parked}
+                       , attempts,
+                       (extract(epoch FROM clock_timestamp() - parked_at) * 1000)::int8 AS waited_ms,
+                       replayed_at, relay_kept_problem,
+                       {if in_place}
+                       (SELECT bool_or(coalesce(relay_copy_identity, {identity}) = {identity})
+                        FROM (
+                            SELECT copy.id AS relay_copy_id, copy.identity AS relay_copy_identity
+                            FROM {parked} copy
+                            WHERE copy.ctid = relay_row AND copy.in_outbox
+                        ) relay_copy, {outbox}
+                        WHERE {id} = relay_copy_id AND ({unsent}) IS NOT TRUE)
+                       {else}
+                       NULL::bool
+                       {end}
+                        AS is_known
+                       {end}
+                       {if from_refused}
+                       , relay_attempts AS attempts,
+                       (extract(epoch FROM clock_timestamp() - relay_noted_at) * 1000)::int8 AS waited_ms,
+                       NULL::timestamptz AS replayed_at, relay_noted, relay_is_sent
+                       {end}
+                FROM
+                {if from_parked}
+                {if computed}
+                {computed_parked}
+                {else}
+                (SELECT *, CASE WHEN raw IS NOT NULL
+                    THEN 'this row is kept as a whole, and no value of [outbox.columns] is computed now' END AS relay_kept_problem FROM locked OFFSET 0) judged
+                {end}
+                {else}
+                {if computed}{computed_values}{else}locked{end}
+                {end}
+                OFFSET 0
+            ) texts
+        ) measured
+    ) weighed
+    OFFSET 0
+) claimed
