@@ -45,7 +45,7 @@ static const struct table *table_of(const void *about)
 /* An index finds integers and UUIDs; other ids are compared as text. */
 static const char *searched_type(const struct table *table, enum column column)
 {
-    const char *type = schema_type(table, column);
+    const char *type = table_type(table, column);
 
     if (strcmp(type, "uuid") == 0)
         return "uuid";

@@ -1,7 +1,5 @@
 #include "admin/facts.h"
 
-#include "admin/admin_session.h"
-
 #include "catalog/schema.h"
 #include "message/batch.h"
 #include "sql/statements.h"
@@ -77,14 +75,6 @@ static bool key_is_indexed(const void *about)
     return parked_key_columns(table_of(about)) != NULL;
 }
 
-/* An event's values go into columns. */
-static bool emits(const void *about)
-{
-    struct error error;
-
-    return admin_check_emit(table_of(about), &error) == 0;
-}
-
 static int put_emitted_columns(FILE *out, const void *about)
 {
     const struct table *table = table_of(about);
@@ -137,7 +127,6 @@ static const struct sql_fact facts[] = {
     {"sequential_ids", .is = ids_are_sequential},
     {"aged", .is = is_aged},
     {"key_is_indexed", .is = key_is_indexed},
-    {"emits", .is = emits},
     {"words_of_database", .text = BATCH_WORDS},
     {"emitted_columns", .put = put_emitted_columns},
     {"emitted_values", .put = put_emitted_values},

@@ -67,7 +67,7 @@ static struct table with_columns(const struct admin *admin)
     for (int i = 0; i < COLUMN_COUNT; i++)
         if (table_needs(admin->options, (enum column)i) && !table_has(&table, (enum column)i))
             (void)snprintf(table.columns[i].type, sizeof table.columns[i].type, "%s",
-                           schema_type(&table, (enum column)i));
+                           table_type(&table, (enum column)i));
     return table;
 }
 

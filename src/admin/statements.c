@@ -63,15 +63,25 @@ static char *render(const struct sql_use *use, const struct table_facts *tables)
                                             : sql_render(use->text, &with);
 }
 
+/* An event's values go into columns. */
+static bool emits(const void *about)
+{
+    struct error error;
+
+    return admin_check_emit(about, &error) == 0;
+}
+
 static int show_statements(const struct admin_statement_reader *reader,
                            const struct table_facts *tables, struct error *error)
 {
     const struct admin_facts about = {.tables = *tables, .unsent_from = INT64_MIN};
     struct sql_facts more;
     const struct sql_facts facts = admin_facts(&about, &more);
+    const struct sql_fact of_emit[] = {{.name = "emits", .is = emits}, {.name = NULL}};
+    const struct sql_facts all = {.list = of_emit, .about = tables->table, .more = &facts};
 
     for (const struct sql_use *use = sql_uses; use->name != NULL; use++)
-        if (strcmp(use->user, "lane") != 0 && sql_holds(use->condition, &facts) &&
+        if (strcmp(use->user, "lane") != 0 && sql_holds(use->condition, &all) &&
             show(reader, use->name, use->text, render(use, tables), error) < 0)
             return -1;
     return 0;

@@ -114,7 +114,7 @@ int columns_add_sql(const struct table *table, enum column column, char *sql, si
         [COLUMN_CREATED_AT] = " NOT NULL DEFAULT pg_catalog.now()",
     };
     const struct table nothing = {0};
-    const char *type = schema_type(&nothing, column);
+    const char *type = table_type(&nothing, column);
 
     int len = snprintf(sql, size, "ALTER TABLE %s ADD COLUMN %s %s%s%s;", table->quoted,
                        table->columns[column].quoted, sql_type_schema(type), type,

@@ -2,7 +2,6 @@
 
 #include "catalog/pauses.h"
 #include "catalog/refused.h"
-#include "catalog/schema.h"
 #include "catalog/sql_text.h"
 #include "sql/statements.h"
 
@@ -448,12 +447,12 @@ static bool id_is_unique(const void *about)
 
 static bool id_is_uuid(const void *about)
 {
-    return strcmp(schema_type(table_of(about), COLUMN_ID), "uuid") == 0;
+    return strcmp(table_type(table_of(about), COLUMN_ID), "uuid") == 0;
 }
 
 static bool event_id_is_uuid(const void *about)
 {
-    return strcmp(schema_type(table_of(about), COLUMN_EVENT_ID), "uuid") == 0;
+    return strcmp(table_type(table_of(about), COLUMN_EVENT_ID), "uuid") == 0;
 }
 
 static bool key_is_bytes(const void *about)
@@ -466,14 +465,10 @@ static bool created_at_is_date(const void *about)
     return table_of(about)->columns[COLUMN_CREATED_AT].category == 'D';
 }
 
-static bool payload_is_binary(const void *about)
+static bool payload_is_converted(const void *about)
 {
-    return is_sent_binary(table_of(about), COLUMN_PAYLOAD);
-}
-
-static bool headers_are_binary(const void *about)
-{
-    return is_sent_binary(table_of(about), COLUMN_HEADERS);
+    return table_has(table_of(about), COLUMN_PAYLOAD) &&
+           !is_sent_binary(table_of(about), COLUMN_PAYLOAD);
 }
 
 static bool headers_are_jsonb(const void *about)
@@ -551,6 +546,8 @@ static const struct sql_fact facts[] = {
     {"topic_as_sent", .put_named = put_as_sent, .column = COLUMN_TOPIC},
     {"key_as_sent", .put_named = put_as_sent, .column = COLUMN_KEY},
     {"type_as_sent", .put_named = put_as_sent, .column = COLUMN_TYPE},
+    {"payload_as_sent", .put_named = put_as_sent, .column = COLUMN_PAYLOAD},
+    {"headers_as_sent", .put_named = put_as_sent, .column = COLUMN_HEADERS},
     {"created_at_as_sent", .put_named = put_as_sent, .column = COLUMN_CREATED_AT},
     {"id_type", .put = put_id_type},
     {"all_columns", .put = put_all_columns},
@@ -590,8 +587,7 @@ static const struct sql_fact facts[] = {
     {"event_id_is_uuid", .is = event_id_is_uuid},
     {"key_is_bytes", .is = key_is_bytes},
     {"created_at_is_date", .is = created_at_is_date},
-    {"payload_is_binary", .is = payload_is_binary},
-    {"headers_are_binary", .is = headers_are_binary},
+    {"payload_is_converted", .is = payload_is_converted},
     {"headers_are_jsonb", .is = headers_are_jsonb},
     {"parked_exists", .is = parked_exists},
     {"has_event_id", .is = has_event_id},

@@ -57,7 +57,7 @@ static const struct parked_index indexes[] = {
 static void expect(struct parked_table *parked, const struct table *table)
 {
     for (int i = 0; i < COLUMN_SENT_AT; i++) {
-        const char *type = schema_type(table, (enum column)i);
+        const char *type = table_type(table, (enum column)i);
 
         parked->columns[i] = (struct parked_column){
             column_name((enum column)i),

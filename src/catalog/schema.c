@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const default_types[COLUMN_COUNT] = {
-    "bigint", "uuid", "text", "text", "text", "jsonb", "jsonb", "timestamptz", "timestamptz"};
-
 #define SECTIONS_MAX 14
 
 struct expansion {
@@ -22,11 +19,6 @@ struct expansion {
     const char *drawn;    /* quoted; only for init --order-trigger, otherwise NULL */
     bool concurrently;
 };
-
-const char *schema_type(const struct table *table, enum column column)
-{
-    return table_has(table, column) ? table->columns[column].type : default_types[column];
-}
 
 const char *parked_key_columns(const struct table *table)
 {
@@ -101,7 +93,7 @@ static int put_quoted(FILE *out, const void *about, const struct sql_fact *fact)
 
 static int put_type(FILE *out, const void *about, const struct sql_fact *fact)
 {
-    const char *type = schema_type(table_of(about), (enum column)fact->column);
+    const char *type = table_type(table_of(about), (enum column)fact->column);
 
     return fprintf(out, "%s%s", sql_type_schema(type), type) < 0 ? -1 : 0;
 }
@@ -355,7 +347,7 @@ void schema_foresee(struct table *table, const struct outbox_options *options)
         if (i == COLUMN_SENT_AT && options->on_sent != ON_SENT_MARK)
             continue;
         (void)snprintf(table->columns[i].type, sizeof table->columns[i].type, "%s",
-                       default_types[i]);
+                       table_type(table, (enum column)i));
         table->columns[i].immutable = true;
     }
 }

@@ -26,9 +26,6 @@ extern const char embedded_schema[];
 /* Not qualified: a trigger's name is the table's own. */
 #define ORDER_TRIGGER "zzz_outbox_relay_order"
 
-/* The column's type in the table, or the one that `init` gives it. */
-const char *schema_type(const struct table *table, enum column column);
-
 /* The columns of the index that finds the parked rows of a key: the key's hash and the id. NULL: no
  * such index, because the outbox has no key column or its type cannot be indexed by text. */
 const char *parked_key_columns(const struct table *table);

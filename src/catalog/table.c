@@ -6,6 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const default_types[COLUMN_COUNT] = {
+    "bigint", "uuid", "text", "text", "text", "jsonb", "jsonb", "timestamptz", "timestamptz"};
+
+const char *table_type(const struct table *table, enum column column)
+{
+    return table_has(table, column) ? table->columns[column].type : default_types[column];
+}
+
 void table_quote(const struct session *session, const char *name, char out[QUOTED_BYTES_MAX])
 {
     char *quoted = session_quote_name(session, name);

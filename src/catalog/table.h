@@ -146,4 +146,7 @@ void table_name_holders(const struct table *table, struct session *session, stru
  * must exist. */
 int table_plain(const struct table *table, struct error *error);
 
+/* The column's type in the table, or the one that `init` gives it. */
+const char *table_type(const struct table *table, enum column column);
+
 #endif

@@ -112,6 +112,36 @@ static bool tells_blocked(const void *about)
            sql_keeps_order(table_of(about), options_of(about)) && table_of(about)->parked_exists;
 }
 
+/* Large payloads are converted to text only as long as there is time. */
+static bool converts_payload(const void *about)
+{
+    const struct sql_facts tables =
+        table_facts(&((const struct lane_facts *)about)->slices->tables);
+
+    return !is_one_row(about) && !is_computed_now(about) &&
+           sql_holds("payload_is_converted", &tables);
+}
+
+/* {locked_id}, and {locked_key_text}: PostgreSQL could compute the keys of these rows, which are in
+ * the index of the claims. */
+static int put_locked_id(FILE *out, const void *about)
+{
+    const struct table_column *id = &table_of(about)->columns[COLUMN_ID];
+
+    return fputs(is_computed_now(about) ? column_sql(id) : "id", out) < 0 ? -1 : 0;
+}
+
+static int put_locked_key_text(FILE *out, const void *about)
+{
+    const struct table_column *key = &table_of(about)->columns[COLUMN_KEY];
+    bool is_bytes = strcmp(key->type, "bytea") == 0;
+
+    return fprintf(out, is_bytes ? "encode(%s, 'hex')" : "%s::text",
+                   is_computed_now(about) ? column_sql(key) : "key") < 0
+               ? -1
+               : 0;
+}
+
 static const struct sql_fact facts[] = {
     {"limit", .put_named = put_number},
     {"inline_bytes", .put_named = put_number},
@@ -128,6 +158,9 @@ static const struct sql_fact facts[] = {
     {"computed_now", .is = is_computed_now},
     {"has_more", .is = has_more},
     {"tells_blocked", .is = tells_blocked},
+    {"converts_payload", .is = converts_payload},
+    {"locked_id", .put = put_locked_id},
+    {"locked_key_text", .put = put_locked_key_text},
     {.name = NULL},
 };
 

@@ -20,8 +20,11 @@ FILENAME ~ /\.c$/ {
     if (/struct sql_fact /)
         has_facts = FILENAME
     if (has_facts == FILENAME)
-        for (rest = $0; match(rest, /\{"[a-z_]+"/); rest = substr(rest, RSTART + RLENGTH))
-            known[substr(rest, RSTART + 2, RLENGTH - 3)] = 1
+        for (rest = $0; match(rest, /\{(\.name = )?"[a-z_]+"/); rest = substr(rest, RSTART + RLENGTH)) {
+            name = substr(rest, RSTART, RLENGTH - 1)
+            sub(/.*"/, "", name)
+            known[name] = 1
+        }
     if (match($0, /_with\([^"]*"[a-z_]+"/)) {
         name = substr($0, RSTART, RLENGTH - 1)
         sub(/.*"/, "", name)

@@ -73,7 +73,9 @@ static PGresult *ask(PGconn *conn, const struct routes *routes)
     char *text;
 
     (void)snprintf(table.columns[COLUMN_TOPIC].quoted, QUOTED_BYTES_MAX, "\"topic\"");
-    text = slice_statement("SELECT topic::text, NOT {sink_is_here:$1} FROM topics", &about);
+    text = slice_statement("SELECT topic::text, NOT ($1::int8 = 0 OR coalesce($1::int8 >> ({sink}),"
+                           " 0) & 1 = 0) FROM topics",
+                           &about);
     assert_non_null(text);
     result = PQexecParams(conn, text, 1, NULL, params, NULL, NULL, 0);
     if (PQresultStatus(result) != PGRES_TUPLES_OK)

@@ -7,9 +7,4 @@ WITH wal AS MATERIALIZED (
     FROM {parked}
     WHERE (SELECT lsn FROM wal) IS NOT NULL AND ctid = ANY ($1::tid[])
 )
-{if first}
-SELECT relay_row, {if computed_now}{id}{else}id{end}::text{if from_refused}, relay_noted, relay_is_sent{end}
-    FROM locked WHERE $2::int8 IS NOT NULL
-{else}
 {claimed_rows}
-{end}

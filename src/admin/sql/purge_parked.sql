@@ -5,7 +5,8 @@ WITH purged AS (
     DELETE FROM {parked}
     WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM {parked}
-            WHERE sent_at < clock_timestamp() - $1::int8 * interval '1 millisecond' ORDER BY sent_at LIMIT {purge_rows}))
+            WHERE sent_at < clock_timestamp() - $1::int8 * interval '1 millisecond'
+            ORDER BY sent_at LIMIT {purge_rows}))
       AND sent_at < clock_timestamp() - $1::int8 * interval '1 millisecond'
     RETURNING 1
 )

@@ -56,7 +56,7 @@ WITH wal AS MATERIALIZED (
     FOR UPDATE OF {outbox_name} SKIP LOCKED
 )
 {if first}
-SELECT relay_row, {if computed_now}{id}{else}id{end}::text, relay_noted, relay_is_sent FROM locked
+SELECT relay_row, {locked_id}::text, relay_noted, relay_is_sent FROM locked
     WHERE $2::int8 IS NOT NULL
 {else}
 {claimed_rows}

@@ -7,7 +7,7 @@
 -- returned in any case. Of the others only the lengths are returned.
 --
 -- The sum is the setting outbox_relay.taken: it is written for each such row, and read for the next one, also by
--- payload_text.sql, which then leaves a payload NULL that it does not convert; payload_is_null tells such a row from a
+-- the payload, which stays NULL if it is not converted; payload_is_null tells such a row from a
 -- tombstone.
 --
 -- OFFSET 0 keeps the planner from converting a payload to text twice, once for its length.
@@ -52,83 +52,53 @@ FROM (
         FROM (
             SELECT *, coalesce(octet_length(key), 0)::int8 + coalesce(octet_length(type), 0)
                           + coalesce(octet_length(headers), 0) +
-                          {if has_more}
-                          {if computed_now}
+                      {if computed_now}
                           coalesce(pg_column_size(more_headers), 0)
-                          {else}
-                          coalesce(octet_length(array_send(more_headers)), 0)
-                          {end}
-                          {else}
-                          0
-                          {end}
-                           AS meta_len
+                      {else}
+                          {if from_parked}coalesce(octet_length(array_send(more_headers)), 0){else}0{end}
+                      {end}
+                          AS meta_len
             FROM (
                 SELECT relay_row, relay_xmin, {id_as_sent} AS id, {event_id_as_sent} AS event_id,
                        {topic_as_sent} AS topic, {key_as_sent} AS key, {type_as_sent} AS type,
-                       {if has_payload}
-                       {if payload_is_binary}
-                       payload
-                       {else}
-                       {if one_row}
-                       payload::text
-                       {else}
-                       {if computed_now}
-                       payload::text
-                       {else}
-                       CASE WHEN pg_column_size(payload) <= CASE WHEN (SELECT coalesce(current_setting('outbox_relay.careful', true), '') <> '') THEN 100 ELSE 2000 END
+                       {if converts_payload}
+                       CASE WHEN pg_column_size(payload) <= CASE WHEN (
+                                     SELECT coalesce(current_setting('outbox_relay.careful', true), '') <> ''
+                                 ) THEN 100 ELSE 2000 END
                               OR NOT (SELECT coalesce(current_setting('outbox_relay.careful', true), '') <> '')
-                                  AND clock_timestamp() < statement_timestamp() + interval '500 ms'
-                                 AND coalesce(nullif(current_setting('outbox_relay.taken', true), '')::int8,
-                                     0) <= {batch_bytes}
-                            THEN payload::text END
-                       {end}
-                       {end}
-                       {end}
+                                 AND clock_timestamp() < statement_timestamp() + interval '500 ms'
+                                 AND coalesce(nullif(current_setting('outbox_relay.taken', true), '')::int8, 0)
+                                     <= {batch_bytes}
+                            THEN payload::text END AS payload,
                        {else}
-                       NULL::text
+                       {payload_as_sent} AS payload,
                        {end}
-                        AS payload,
-                       {if has_headers}
-                       {if headers_are_binary}
-                       headers
-                       {else}
                        {if headers_are_jsonb}
                        CASE WHEN jsonb_typeof(headers) = 'object' AND headers @? '$.* ? (@.type() == "number")' THEN (
-                                SELECT jsonb_object_agg(k, CASE jsonb_typeof(v) WHEN 'number'
-                                    THEN to_jsonb(v::text) ELSE v END)
+                                SELECT jsonb_object_agg(k, CASE jsonb_typeof(v) WHEN 'number' THEN to_jsonb(v::text)
+                                                                                ELSE v END)
                                 FROM jsonb_each(headers) e (k, v))::text
-                            ELSE headers::text END
+                            ELSE headers::text END AS headers,
                        {else}
-                       headers::text
+                       {headers_as_sent} AS headers,
                        {end}
-                       {end}
-                       {else}
-                       NULL::text
-                       {end}
-                        AS headers,
-                       {if computed_now}relay_is_computed
-                           AND payload IS NULL{else}payload IS NULL{end} AS payload_is_null,
-                           {created_at_as_sent} AS created_at, relay_slice,
+                       {if computed_now}relay_is_computed AND {end}payload IS NULL AS payload_is_null,
+                       {created_at_as_sent} AS created_at, relay_slice,
                        {if tells_blocked}
                        CASE WHEN (SELECT EXISTS (SELECT FROM {parked} WHERE sent_at IS NULL AND key IS NOT NULL)) THEN
                            nullif(coalesce((id, {if key_is_bytes}encode(key, 'hex'){else}key::text{end}) IN (
                                SELECT blocked_id, key_text
                                FROM (
-                                   SELECT
-                                   {if key_is_bytes}
-                                   encode({if computed_now}{key}{else}key{end}, 'hex')
-                                   {else}
-                                   {if computed_now}{key}{else}key{end}::text
-                                   {end}
-                                    AS key_text, array_agg({if computed_now}{id}{else}id{end}) AS ids
+                                   SELECT {locked_key_text} AS key_text, array_agg({locked_id}) AS ids
                                    FROM locked AS {outbox_name} GROUP BY 1
                                ) keys,
                                LATERAL (
                                    SELECT parked.id AS first_id
                                    FROM {parked} parked
                                    WHERE parked.key IS NOT NULL
-                                     AND hashtextextended({if key_is_bytes}encode(parked.key,
-                                         'hex'){else}parked.key::text{end}, 0) = hashtextextended(keys.key_text, 0)
+                                     AND hashtextextended(
+                                             {if key_is_bytes}encode(parked.key, 'hex'){else}parked.key::text{end}, 0)
+                                         = hashtextextended(keys.key_text, 0)
                                      AND {if key_is_bytes}encode(parked.key, 'hex'){else}parked.key::text{end}
                                          = keys.key_text
                                      AND parked.sent_at IS NULL
@@ -170,8 +140,12 @@ FROM (
                 {if computed}
                 {computed_parked}
                 {else}
-                (SELECT *, CASE WHEN raw IS NOT NULL
-                    THEN 'this row is kept as a whole, and no value of [outbox.columns] is computed now' END AS relay_kept_problem FROM locked OFFSET 0) judged
+                (
+                    SELECT *, CASE WHEN raw IS NOT NULL THEN
+                        'this row is kept as a whole, and no value of [outbox.columns] is computed now' END
+                            AS relay_kept_problem
+                    FROM locked OFFSET 0
+                ) judged
                 {end}
                 {else}
                 {if computed}{computed_values}{else}locked{end}

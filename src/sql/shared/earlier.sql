@@ -28,9 +28,12 @@ earlier AS MATERIALIZED (
                      FROM {outbox}
                      WHERE ({slice_of_row}, {id}) >= (
                                relay_slice, CASE WHEN (
-                                   SELECT (SELECT cardinality(xids) > 0 AND cardinality(xids) = (
-                                               SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot()) running (xid) WHERE running.xid = ANY (xids))
-                                    FROM (SELECT current_setting('outbox_relay.holders')::xid8[] AS xids) holders)
+                                   SELECT (
+                                       SELECT cardinality(xids) > 0 AND cardinality(xids) = (
+                                           SELECT count(*)
+                                           FROM pg_snapshot_xip(pg_current_snapshot()) running (xid)
+                                           WHERE running.xid = ANY (xids))
+                                       FROM (SELECT current_setting('outbox_relay.holders')::xid8[] AS xids) holders)
                                ) THEN relay_high ELSE relay_low END)
                        AND ({slice_of_row}, {id}) <= (relay_slice, relay_last)
                        AND {unsent} AND {is_not_noted}
@@ -38,29 +41,27 @@ earlier AS MATERIALIZED (
                  ) {outbox_name}
              ) {outbox_name},
              LATERAL (SELECT {key} AS relay_row_key) relay_keyed,
-             LATERAL (SELECT {if key_is_bytes}encode(relay_row_key,
-                 'hex'){else}relay_row_key::text{end} AS relay_key) relay_texts
+             LATERAL (
+                 SELECT {if key_is_bytes}encode(relay_row_key, 'hex'){else}relay_row_key::text{end} AS relay_key
+             ) relay_texts
              WHERE CASE WHEN relay_number > {passed_rows} THEN true
-                        WHEN relay_key IN (SELECT relay_run_key FROM runs) THEN ($1::int8 = 0
-                            OR coalesce($1::int8 >> ({sink}), 0) & 1 = 0) END
+                        WHEN relay_key IN (SELECT relay_run_key FROM runs) THEN
+                            ($1::int8 = 0 OR coalesce($1::int8 >> ({sink}), 0) & 1 = 0) END
          ) passed
     GROUP BY 1, 2
 ), put_back AS (
     UPDATE {parked} SET due = statement_timestamp()
     WHERE due IS NOT NULL AND sent_at IS NULL AND seq = ANY (ARRAY(
         SELECT seq FROM {parked}
-        WHERE seq = ANY (ARRAY(SELECT relay_run FROM runs WHERE relay_is_first AND
-        {if keyed}
-        (EXISTS (
-             SELECT FROM earlier
-             WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text = relay_run_key
-                 AND earlier.id <= relay_run_id)
-         OR (relay_run_key IS NOT NULL AND EXISTS (
-             SELECT FROM earlier
-             WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text IS NULL AND earlier.id <= relay_run_id)))
-        {else}
-        false
-        {end}
-        ))
+        WHERE seq = ANY (ARRAY(
+            SELECT relay_run FROM runs
+            WHERE relay_is_first AND (EXISTS (
+                 SELECT FROM earlier
+                 WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text = relay_run_key
+                   AND earlier.id <= relay_run_id)
+             OR (relay_run_key IS NOT NULL AND EXISTS (
+                 SELECT FROM earlier
+                 WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text IS NULL
+                   AND earlier.id <= relay_run_id)))))
         FOR UPDATE SKIP LOCKED))
 ),

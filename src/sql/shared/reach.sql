@@ -18,7 +18,8 @@ CROSS JOIN LATERAL (
     UNION ALL
     SELECT 'pg_catalog.pg_cast'::regclass, k.oid
     FROM pg_catalog.pg_cast k
-    WHERE {if borrowed}true{else}$1 <> 'raw'{end} AND r.class = 'pg_catalog.pg_type'::regclass AND r.id IN (k.castsource, k.casttarget)
+    WHERE {if borrowed}true{else}$1 <> 'raw'{end} AND r.class = 'pg_catalog.pg_type'::regclass
+      AND r.id IN (k.castsource, k.casttarget)
     UNION ALL
     SELECT 'pg_catalog.pg_class'::regclass, t.typrelid
     FROM pg_catalog.pg_type t
