@@ -65,8 +65,7 @@ demo: deps ## run real transactions through relays to NATS and Kafka, and audit 
 test: deps ## run unit and integration tests against real servers
 	@$(MAKE) --no-print-directory -j$(shell nproc) built
 	@$(MAKE) --no-print-directory test-unit
-	@$(MAKE) --no-print-directory -j2 test-integration audit-faults
-	@$(MAKE) --no-print-directory -j2 --output-sync=target audit-tools audit-pages
+	@$(MAKE) --no-print-directory -j4 audit-pages audit-faults audit-tools test-integration
 
 check: ## what to run before each commit: lint and the unit tests
 	@$(MAKE) --no-print-directory -j$(shell nproc) all $(UNIT)

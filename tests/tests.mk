@@ -53,25 +53,25 @@ test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) $(NEW_NATS) ## against Pos
 # To a broker that lives for minutes Java's optimizing compiler costs more than it gives.
 test-integration demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLevel=1
 
+# They mostly wait, and so run beside the integration tests; what they say is shown when they fail.
+shown_if_it_fails = > $(BUILD)/$@.log 2>&1 || { cat $(BUILD)/$@.log; exit 1; }; echo "$@: passed"
+
 audit-faults: ## the auditor of chaos catches planted bugs
 	@mkdir -p $(BUILD)
-	@tests/chaos/audit_test > $(BUILD)/audit_test.log || { cat $(BUILD)/audit_test.log; exit 1; }
-	@echo "tests/chaos/audit_test: $$(tail -n 1 $(BUILD)/audit_test.log)"
+	@tests/chaos/audit_test $(shown_if_it_fails)
 
 audit-tools: ## the arithmetic of bench and compare; the servers of the tests; what releases hold and how they are signed
-	@tests/bench/figures_test
-	@tests/compare/table_test
-	@tests/support/services_test
-	@tests/support/run_tests_test
-	@tests/support/install_test
-	@tests/package/version check && tests/package/dist_test
-	@tests/package/sbom_test
-	@tests/package/signing_test
+	@mkdir -p $(BUILD)
+	@{ tests/bench/figures_test && tests/compare/table_test && \
+		tests/support/services_test && tests/support/run_tests_test && tests/support/install_test && \
+		tests/package/version check && tests/package/dist_test && tests/package/sbom_test && \
+		tests/package/signing_test; } $(shown_if_it_fails)
 
 audit-pages: $(BINARY) build/reader ## the pages' commands and links; the dashboard; CloudEvents; lost messages
-	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/monitoring/monitoring_test
-	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- \
-		sh -c 'tests/docs/commands_test && tests/cloudevents/cloudevents_test && tests/runbook/runbook_test'
+	@{ RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/monitoring/monitoring_test && \
+		tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- \
+		sh -c 'tests/docs/commands_test && tests/cloudevents/cloudevents_test && tests/runbook/runbook_test'; } \
+		$(shown_if_it_fails)
 
 test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT) $(NEW_NATS) ## all that need neither Kafka nor Java
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
