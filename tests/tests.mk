@@ -21,9 +21,11 @@ ifneq ($(filter address%,$(SANITIZE)),)
 INTEGRATION := $(filter-out $(foreach name,$(ONCE),%/test_$(name)),$(INTEGRATION))
 endif
 # The longest first, so that none of them is left alone at the end.
-LONG        := $(foreach name,program_values program_park program_audit kafka_forgets program_hanging program_progress key_order kafka_faults program_horizon program_table kafka_presets \
-	program_kafka_tls program_own_table program_shape delivery program_unreadable program_http \
-	program_slices program_secrets outbox_order kafka_partitions program_connecting,$(BUILD)/tests/integration/test_$(name))
+LONG        := $(foreach name,kafka_forgets program_kafka_tls program_hanging program_order_trigger program_nats_hostile \
+	program_values program_ids program_audit program_park delivery kafka_faults program_unreadable kafka_presets \
+	kafka_positions program_horizon key_order program_progress program_nats_tls program_hosts program_table \
+	program_refused statement_names outbox_order program_second program_clusters program_evidence program_floods \
+	program_rights program_postgres_tls,$(BUILD)/tests/integration/test_$(name))
 ORDERED     := $(filter $(INTEGRATION),$(LONG)) $(filter-out $(LONG),$(INTEGRATION))
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/main.c tests/integration/harness*.c))
 SUPPORT     := build/reader build/hanging.so
