@@ -12,8 +12,8 @@
 #include "catalog/filter.h"
 #include "catalog/values.h"
 #include "outbox/fill.h"
-#include "outbox/refused.h"
 #include "outbox/round.h"
+#include "outbox/settle_rows.h"
 #include "outbox/slices/away.h"
 #include "pg/wire.h"
 

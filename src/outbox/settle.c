@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "catalog/refused.h"
 #include "outbox/round.h"
+#include "outbox/settle_rows.h"
 #include "outbox/slices/away.h"
 #include "outbox/slices/batch_array.h"
 
@@ -58,7 +59,7 @@ static int park_raw(struct outbox *outbox, const struct batch *batch, const char
                     struct error *error)
 {
     const struct message *message = &batch->messages[0];
-    const char *reason = refused_reason(message);
+    const char *reason = settling_reason(message);
     const struct array params[3] = {{.bytes = (char *)message->row, .len = MESSAGE_ROW_BYTES},
                                     {.bytes = (char *)reason, .len = strlen(reason)},
                                     {.bytes = (char *)as, .len = strlen(as)}};

@@ -1,0 +1,51 @@
+#ifndef OUTBOX_SETTLE_ROWS_H
+#define OUTBOX_SETTLE_ROWS_H
+
+#include "outbox/state.h"
+
+/*
+ * The statements that settle rows: they are queued with their parameters, or run after a savepoint.
+ * Functions that return int return 0, or -1 with *error set, unless they say otherwise.
+ */
+
+/* Messages of a batch, in its order, in its memory. */
+struct rows {
+    struct message **messages;
+    int count;
+};
+
+enum settling {
+    SETTLING_SENT,     /* mark or delete */
+    SETTLING_TRIAL,    /* the same, rolled back */
+    SETTLING_PARK,     /* park */
+    SETTLING_NOTE,     /* write or change notes */
+    SETTLING_END_NOTES /* delete notes */
+};
+
+/* Chooses the messages that `belongs` says; -1: no memory. */
+int rows_choose(struct rows *rows, struct batch *batch,
+                bool (*belongs)(const struct batch *batch, const struct message *message),
+                struct error *error);
+
+/* Queues the statement. Where triggers or rules could undo it, the check that they did not follows,
+ * with the result of SET CONSTRAINTS before its own. */
+int settling_queue(struct outbox *outbox, struct batch *batch, enum settling settling,
+                   struct rows rows, struct error *error);
+bool settling_is_checked(const struct outbox *outbox, const struct batch *batch);
+
+/* Runs the statements after a savepoint. Returns 1; 0 when PostgreSQL refused, with *error and
+ * session.failure set and nothing done; -1 when the session is closed. settling_begin() queues the
+ * savepoint, and settling_end() runs what was queued since, and ends it. */
+int settling_try(struct outbox *outbox, struct batch *batch, enum settling settling,
+                 struct rows rows, struct error *error);
+int settling_begin(struct outbox *outbox, struct error *error);
+int settling_end(struct outbox *outbox, bool is_trial, struct error *error);
+
+/* The statements raise an error when they settle another number of rows than they were given. This
+ * says in *error what such an error means, and leaves others as they are. */
+void settling_explain_count(const struct outbox *outbox, struct error *error);
+
+/* What the parked table says of the message. */
+const char *settling_reason(const struct message *message);
+
+#endif
