@@ -62,8 +62,9 @@ static void put_search(FILE *out, const struct table *table, enum column column,
 }
 
 /* An event id that is computed is looked for among parked rows only, which keep it. */
-static bool event_id_is_searched(const void *about)
+static bool event_id_is_searched(const void *about, const char *name)
 {
+    (void)name;
     return table_of(about)->columns[COLUMN_EVENT_ID].expression == NULL;
 }
 
@@ -79,7 +80,7 @@ static int put_is_explained(FILE *out, const void *about)
                    : 0;
     put_search(out, facts->table, COLUMN_ID, columns[COLUMN_ID].quoted, 2);
     (void)fputs(" OR ", out);
-    if (event_id_is_searched(about))
+    if (event_id_is_searched(about, NULL))
         put_search(out, facts->table, COLUMN_EVENT_ID, columns[COLUMN_EVENT_ID].quoted, 3);
     else /* the parameter is there all the same */
         (void)fprintf(out, "$3::%s[] IS NULL", searched_type(facts->table, COLUMN_EVENT_ID));

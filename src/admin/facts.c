@@ -40,41 +40,6 @@ static int put_unsent_from(FILE *out, const void *about)
     return fprintf(out, "%" PRId64 "::int8", facts->unsent_from) < 0 ? -1 : 0;
 }
 
-static bool is_by_slice(const void *about)
-{
-    return options_of(about)->order == ORDER_KEY;
-}
-
-static bool seeks_from(const void *about)
-{
-    return !is_by_slice(about) && knows_unsent(about);
-}
-
-/* From the lowest id on, one short scan of the index for each slice is cheaper than a scan of all
- * of it. */
-static bool seeks_slices(const void *about)
-{
-    return is_by_slice(about) && knows_unsent(about) &&
-           oldest_can_be_found(&((const struct admin_facts *)about)->tables);
-}
-
-static bool is_aged(const void *about)
-{
-    return table_has(table_of(about), COLUMN_CREATED_AT) &&
-           oldest_can_be_found(&((const struct admin_facts *)about)->tables);
-}
-
-static bool ids_are_sequential(const void *about)
-{
-    return has_sequential_ids(table_of(about));
-}
-
-/* An index finds the parked rows of a key. */
-static bool key_is_indexed(const void *about)
-{
-    return parked_key_columns(table_of(about)) != NULL;
-}
-
 static int put_emitted_columns(FILE *out, const void *about)
 {
     const struct table *table = table_of(about);
@@ -115,18 +80,38 @@ static int put_emitted_values(FILE *out, const void *about)
     return 0;
 }
 
+static bool is_so(const void *about, const char *name)
+{
+    const struct admin_facts *facts = about;
+    const struct table *table = table_of(about);
+    bool by_slice = options_of(about)->order == ORDER_KEY;
+    bool finds_oldest = oldest_can_be_found(&facts->tables);
+    const struct sql_truth all[] = {
+        {"unsent_from", knows_unsent(about)},
+        {"seeks_from", !by_slice && knows_unsent(about)},
+        /* From the lowest id on, one short scan of the index for each slice is cheaper than a scan
+         * of all of it. */
+        {"seeks_slices", by_slice && knows_unsent(about) && finds_oldest},
+        {"sequential_ids", has_sequential_ids(table)},
+        {"aged", table_has(table, COLUMN_CREATED_AT) && finds_oldest},
+        {"key_is_indexed", parked_key_columns(table) != NULL},
+    };
+
+    return sql_truth(all, name);
+}
+
 static const struct sql_fact facts[] = {
     {"purge_rows", .text = FACT_NUMBER(PURGE_ROWS)},
     {"unsent_max", .text = FACT_NUMBER(UNSENT_COUNT_MAX)},
     {"without_id_max", .text = FACT_NUMBER(WITHOUT_ID_COUNT_MAX)},
     {"audit_rows", .text = FACT_NUMBER(AUDIT_PAGE_ROWS)},
     {"known_rows", .text = FACT_NUMBER(AUDIT_KNOWN_ROWS)},
-    {"unsent_from", .put = put_unsent_from, .is = knows_unsent},
-    {"seeks_from", .is = seeks_from},
-    {"seeks_slices", .is = seeks_slices},
-    {"sequential_ids", .is = ids_are_sequential},
-    {"aged", .is = is_aged},
-    {"key_is_indexed", .is = key_is_indexed},
+    {"unsent_from", .put = put_unsent_from, .is = is_so},
+    {"seeks_from", .is = is_so},
+    {"seeks_slices", .is = is_so},
+    {"sequential_ids", .is = is_so},
+    {"aged", .is = is_so},
+    {"key_is_indexed", .is = is_so},
     {"words_of_database", .text = BATCH_WORDS},
     {"emitted_columns", .put = put_emitted_columns},
     {"emitted_values", .put = put_emitted_values},

@@ -229,13 +229,15 @@ static int put_name(FILE *out, const void *about, const struct sql_fact *fact)
     return fputs(names[at].text, out) < 0 ? -1 : 0;
 }
 
-static bool source_is_integer(const void *about)
+static bool source_is_integer(const void *about, const char *name)
 {
+    (void)name;
     return source_integer(feed_of(about)) != NULL;
 }
 
-static bool draws(const void *about)
+static bool draws(const void *about, const char *name)
 {
+    (void)name;
     return feed_of(about)->draws[0] != '\0';
 }
 

@@ -64,8 +64,9 @@ static char *render(const struct sql_use *use, const struct table_facts *tables)
 }
 
 /* An event's values go into columns. */
-static bool emits(const void *about)
+static bool emits(const void *about, const char *name)
 {
+    (void)name;
     struct error error;
 
     return admin_check_emit(about, &error) == 0;

@@ -390,135 +390,43 @@ static int put_slices(FILE *out, const void *about)
     return fprintf(out, "%d", options_of(about)->slices) < 0 ? -1 : 0;
 }
 
-static bool by_slice(const void *about)
+static bool is_so(const void *about, const char *name)
 {
-    return options_of(about) != NULL && options_of(about)->order == ORDER_KEY;
-}
+    const struct table *table = table_of(about);
+    const struct table_column *columns = table->columns;
+    const struct outbox_options *options = options_of(about);
+    bool has_options = options != NULL;
+    const struct sql_truth all[] = {
+        {"by_slice", has_options && options->order == ORDER_KEY},
+        {"keyed", has_options && sql_keeps_order(table, options)},
+        {"marking", has_options && options->on_sent == ON_SENT_MARK},
+        {"computed", table->is_computed},
+        {"in_place", table->park != NULL},
+        {"own_mark", table->mark != NULL},
+        {"own_table", table->is_own},
+        {"marked_by_time", table_is_marked_by_time(table)},
+        {"integer_ids", table_has_integer_ids(table)},
+        {"id_is_not_null", columns[COLUMN_ID].not_null},
+        {"id_is_unique", columns[COLUMN_ID].unique},
+        {"id_is_uuid", strcmp(table_type(table, COLUMN_ID), "uuid") == 0},
+        {"event_id_is_uuid", strcmp(table_type(table, COLUMN_EVENT_ID), "uuid") == 0},
+        {"key_is_bytes", strcmp(columns[COLUMN_KEY].type, "bytea") == 0},
+        {"created_at_is_date", columns[COLUMN_CREATED_AT].category == 'D'},
+        {"payload_is_converted",
+         table_has(table, COLUMN_PAYLOAD) && !is_sent_binary(table, COLUMN_PAYLOAD)},
+        {"headers_are_jsonb", strcmp(columns[COLUMN_HEADERS].base, "jsonb") == 0},
+        {"parked_exists", table->parked_exists},
+        {"has_event_id", table_has(table, COLUMN_EVENT_ID)},
+        {"has_topic", table_has(table, COLUMN_TOPIC)},
+        {"has_key", table_has(table, COLUMN_KEY)},
+        {"has_type", table_has(table, COLUMN_TYPE)},
+        {"has_payload", table_has(table, COLUMN_PAYLOAD)},
+        {"has_headers", table_has(table, COLUMN_HEADERS)},
+        {"has_created_at", table_has(table, COLUMN_CREATED_AT)},
+        {"has_sent_at", table_has(table, COLUMN_SENT_AT)},
+    };
 
-static bool keyed(const void *about)
-{
-    return options_of(about) != NULL && sql_keeps_order(table_of(about), options_of(about));
-}
-
-static bool marking(const void *about)
-{
-    return options_of(about) != NULL && options_of(about)->on_sent == ON_SENT_MARK;
-}
-
-static bool computed(const void *about)
-{
-    return table_of(about)->is_computed;
-}
-
-static bool in_place(const void *about)
-{
-    return table_of(about)->park != NULL;
-}
-
-static bool own_mark(const void *about)
-{
-    return table_of(about)->mark != NULL;
-}
-
-static bool own_table(const void *about)
-{
-    return table_of(about)->is_own;
-}
-
-static bool marked_by_time(const void *about)
-{
-    return table_is_marked_by_time(table_of(about));
-}
-
-static bool integer_ids(const void *about)
-{
-    return table_has_integer_ids(table_of(about));
-}
-
-static bool id_is_not_null(const void *about)
-{
-    return table_of(about)->columns[COLUMN_ID].not_null;
-}
-
-static bool id_is_unique(const void *about)
-{
-    return table_of(about)->columns[COLUMN_ID].unique;
-}
-
-static bool id_is_uuid(const void *about)
-{
-    return strcmp(table_type(table_of(about), COLUMN_ID), "uuid") == 0;
-}
-
-static bool event_id_is_uuid(const void *about)
-{
-    return strcmp(table_type(table_of(about), COLUMN_EVENT_ID), "uuid") == 0;
-}
-
-static bool key_is_bytes(const void *about)
-{
-    return strcmp(table_of(about)->columns[COLUMN_KEY].type, "bytea") == 0;
-}
-
-static bool created_at_is_date(const void *about)
-{
-    return table_of(about)->columns[COLUMN_CREATED_AT].category == 'D';
-}
-
-static bool payload_is_converted(const void *about)
-{
-    return table_has(table_of(about), COLUMN_PAYLOAD) &&
-           !is_sent_binary(table_of(about), COLUMN_PAYLOAD);
-}
-
-static bool headers_are_jsonb(const void *about)
-{
-    return strcmp(table_of(about)->columns[COLUMN_HEADERS].base, "jsonb") == 0;
-}
-
-static bool parked_exists(const void *about)
-{
-    return table_of(about)->parked_exists;
-}
-
-static bool has_event_id(const void *about)
-{
-    return table_has(table_of(about), COLUMN_EVENT_ID);
-}
-
-static bool has_topic(const void *about)
-{
-    return table_has(table_of(about), COLUMN_TOPIC);
-}
-
-static bool has_key(const void *about)
-{
-    return table_has(table_of(about), COLUMN_KEY);
-}
-
-static bool has_type(const void *about)
-{
-    return table_has(table_of(about), COLUMN_TYPE);
-}
-
-static bool has_payload(const void *about)
-{
-    return table_has(table_of(about), COLUMN_PAYLOAD);
-}
-
-static bool has_headers(const void *about)
-{
-    return table_has(table_of(about), COLUMN_HEADERS);
-}
-
-static bool has_created_at(const void *about)
-{
-    return table_has(table_of(about), COLUMN_CREATED_AT);
-}
-
-static bool has_sent_at(const void *about)
-{
-    return table_has(table_of(about), COLUMN_SENT_AT);
+    return sql_truth(all, name);
 }
 
 static const struct sql_fact facts[] = {
@@ -572,32 +480,32 @@ static const struct sql_fact facts[] = {
     {"is_paused", .text = "waits_for LIKE '" PAUSED_PREFIX "%'"},
     {"only_relay_writes", .text = ONLY_RELAY_WRITES},
     {"notes_max", .text = FACT_NUMBER(REFUSED_MAX)},
-    {"by_slice", .is = by_slice},
-    {"keyed", .is = keyed},
-    {"marking", .is = marking},
-    {"computed", .is = computed},
-    {"in_place", .is = in_place},
-    {"own_mark", .is = own_mark},
-    {"own_table", .is = own_table},
-    {"marked_by_time", .is = marked_by_time},
-    {"integer_ids", .is = integer_ids},
-    {"id_is_not_null", .is = id_is_not_null},
-    {"id_is_unique", .is = id_is_unique},
-    {"id_is_uuid", .is = id_is_uuid},
-    {"event_id_is_uuid", .is = event_id_is_uuid},
-    {"key_is_bytes", .is = key_is_bytes},
-    {"created_at_is_date", .is = created_at_is_date},
-    {"payload_is_converted", .is = payload_is_converted},
-    {"headers_are_jsonb", .is = headers_are_jsonb},
-    {"parked_exists", .is = parked_exists},
-    {"has_event_id", .is = has_event_id},
-    {"has_topic", .is = has_topic},
-    {"has_key", .is = has_key},
-    {"has_type", .is = has_type},
-    {"has_payload", .is = has_payload},
-    {"has_headers", .is = has_headers},
-    {"has_created_at", .is = has_created_at},
-    {"has_sent_at", .is = has_sent_at},
+    {"by_slice", .is = is_so},
+    {"keyed", .is = is_so},
+    {"marking", .is = is_so},
+    {"computed", .is = is_so},
+    {"in_place", .is = is_so},
+    {"own_mark", .is = is_so},
+    {"own_table", .is = is_so},
+    {"marked_by_time", .is = is_so},
+    {"integer_ids", .is = is_so},
+    {"id_is_not_null", .is = is_so},
+    {"id_is_unique", .is = is_so},
+    {"id_is_uuid", .is = is_so},
+    {"event_id_is_uuid", .is = is_so},
+    {"key_is_bytes", .is = is_so},
+    {"created_at_is_date", .is = is_so},
+    {"payload_is_converted", .is = is_so},
+    {"headers_are_jsonb", .is = is_so},
+    {"parked_exists", .is = is_so},
+    {"has_event_id", .is = is_so},
+    {"has_topic", .is = is_so},
+    {"has_key", .is = is_so},
+    {"has_type", .is = is_so},
+    {"has_payload", .is = is_so},
+    {"has_headers", .is = is_so},
+    {"has_created_at", .is = is_so},
+    {"has_sent_at", .is = is_so},
     {.name = NULL},
 };
 

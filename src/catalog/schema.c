@@ -150,11 +150,6 @@ static bool has_mark(const void *about)
            (options_of(about)->on_sent == ON_SENT_MARK || table_has(table, COLUMN_SENT_AT));
 }
 
-static bool has_predicate(const void *about)
-{
-    return has_mark(about) || table_of(about)->where != NULL;
-}
-
 /* {unsent}: the predicate of the claim index, which must match that of the claims (facts.c). */
 static int put_unsent(FILE *out, const void *about)
 {
@@ -167,15 +162,6 @@ static int put_unsent(FILE *out, const void *about)
     return 0;
 }
 
-/* A SET list may set any column. */
-static bool locks_column(const void *about)
-{
-    const struct table *table = table_of(about);
-
-    return (options_of(about)->on_sent != ON_SENT_MARK || table->mark == NULL) &&
-           table->park == NULL;
-}
-
 static int put_lock_column(FILE *out, const void *about)
 {
     bool marks = options_of(about)->on_sent == ON_SENT_MARK;
@@ -184,44 +170,30 @@ static int put_lock_column(FILE *out, const void *about)
                                                                                                : 0;
 }
 
-static bool deletes(const void *about)
+static bool is_so(const void *about, const char *name)
 {
-    return schema_needs_delete(table_of(about), options_of(about));
-}
+    const struct expansion *expansion = about;
+    const struct table *table = expansion->table;
+    const struct table_column *key = &table->columns[COLUMN_KEY];
+    bool key_has_escapes = strchr(column_sql(key), '\\') != NULL;
+    const struct sql_truth all[] = {
+        {"has_mark", has_mark(about)},
+        {"unsent", has_mark(about) || table->where != NULL},
+        /* A SET list may set any column. */
+        {"locks_column", (expansion->options->on_sent != ON_SENT_MARK || table->mark == NULL) &&
+                             table->park == NULL},
+        {"deletes", schema_needs_delete(table, expansion->options)},
+        {"key_is_computed", key->expression != NULL},
+        {"key_has_escapes", key_has_escapes},
+        /* The index is made as the relay evaluates the condition and the key (pg/connect.c). */
+        {"sets_path", table->where != NULL || key->expression != NULL},
+        {"has_escapes",
+         (table->where != NULL && strchr(table->where, '\\') != NULL) || key_has_escapes},
+        {"concurrently", expansion->concurrently},
+        {"drawn", expansion->drawn != NULL && expansion->drawn[0] != '\0'},
+    };
 
-static bool key_is_computed(const void *about)
-{
-    return table_of(about)->columns[COLUMN_KEY].expression != NULL;
-}
-
-static bool key_has_escapes(const void *about)
-{
-    return strchr(column_sql(&table_of(about)->columns[COLUMN_KEY]), '\\') != NULL;
-}
-
-/* The index is made as the relay evaluates the condition and the key (pg/connect.c). */
-static bool sets_path(const void *about)
-{
-    return table_of(about)->where != NULL || key_is_computed(about);
-}
-
-static bool has_escapes(const void *about)
-{
-    const char *where = table_of(about)->where;
-
-    return (where != NULL && strchr(where, '\\') != NULL) || key_has_escapes(about);
-}
-
-static bool is_concurrent(const void *about)
-{
-    return ((const struct expansion *)about)->concurrently;
-}
-
-static bool is_drawn(const void *about)
-{
-    const char *drawn = ((const struct expansion *)about)->drawn;
-
-    return drawn != NULL && drawn[0] != '\0';
+    return sql_truth(all, name);
 }
 
 static const struct sql_fact facts[] = {
@@ -237,7 +209,7 @@ static const struct sql_fact facts[] = {
     {"role", .put_named = put_name},
     {"sequence", .put_named = put_name},
     {"database", .put_named = put_name},
-    {"drawn", .put_named = put_name, .is = is_drawn},
+    {"drawn", .put_named = put_name, .is = is_so},
     {"id", .put_named = put_quoted, .column = COLUMN_ID},
     {"event_id", .put_named = put_quoted, .column = COLUMN_EVENT_ID},
     {"topic", .put_named = put_quoted, .column = COLUMN_TOPIC},
@@ -261,16 +233,16 @@ static const struct sql_fact facts[] = {
     {"gate_lock", .put_named = put_number},
     {"schema_number", .text = FACT_NUMBER(SCHEMA_NUMBER)},
     {"key_of_new", .put = put_key_of_new},
-    {"unsent", .put = put_unsent, .is = has_predicate},
-    {"has_mark", .is = has_mark},
+    {"unsent", .put = put_unsent, .is = is_so},
+    {"has_mark", .is = is_so},
     {"lock_column", .put = put_lock_column},
-    {"locks_column", .is = locks_column},
-    {"deletes", .is = deletes},
-    {"key_is_computed", .is = key_is_computed},
-    {"key_has_escapes", .is = key_has_escapes},
-    {"sets_path", .is = sets_path},
-    {"has_escapes", .is = has_escapes},
-    {"concurrently", .is = is_concurrent},
+    {"locks_column", .is = is_so},
+    {"deletes", .is = is_so},
+    {"key_is_computed", .is = is_so},
+    {"key_has_escapes", .is = is_so},
+    {"sets_path", .is = is_so},
+    {"has_escapes", .is = is_so},
+    {"concurrently", .is = is_so},
     {.name = NULL},
 };
 

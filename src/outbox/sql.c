@@ -75,51 +75,35 @@ static int put_number(FILE *out, const void *about, const struct sql_fact *fact)
     return fprintf(out, "%" PRId64, numbers[at].number) < 0 ? -1 : 0;
 }
 
-static bool from_parked(const void *about)
-{
-    return statement_of(about)->kind == CLAIM_PARKED;
-}
-
-static bool from_refused(const void *about)
-{
-    return statement_of(about)->kind == CLAIM_REFUSED;
-}
-
-static bool is_first(const void *about)
-{
-    return sql_names(statement_of(about)->facts, "first");
-}
-
-static bool is_one_row(const void *about)
-{
-    return statement_of(about)->limit <= 1;
-}
-
 /* The values of the rows are computed by expressions. */
-static bool is_computed_now(const void *about)
+static bool computes(const void *about)
 {
-    return !from_parked(about) && table_of(about)->is_computed;
+    return statement_of(about)->kind != CLAIM_PARKED && table_of(about)->is_computed;
 }
 
-static bool has_more(const void *about)
+static bool is_so(const void *about, const char *name)
 {
-    return from_parked(about) || is_computed_now(about);
-}
-
-static bool tells_blocked(const void *about)
-{
-    return sql_names(statement_of(about)->facts, "blocked") &&
-           sql_keeps_order(table_of(about), options_of(about)) && table_of(about)->parked_exists;
-}
-
-/* Large payloads are converted to text only as long as there is time. */
-static bool converts_payload(const void *about)
-{
+    const struct statement *statement = statement_of(about);
+    const struct table *table = table_of(about);
     const struct sql_facts tables =
         table_facts(&((const struct lane_facts *)about)->slices->tables);
+    bool parked = statement->kind == CLAIM_PARKED;
+    bool one_row = statement->limit <= 1;
+    const struct sql_truth all[] = {
+        {"from_parked", parked},
+        {"from_refused", statement->kind == CLAIM_REFUSED},
+        {"first", sql_names(statement->facts, "first")},
+        {"one_row", one_row},
+        {"computed_now", computes(about)},
+        {"has_more", parked || computes(about)},
+        {"tells_blocked", sql_names(statement->facts, "blocked") && table->parked_exists &&
+                              sql_keeps_order(table, options_of(about))},
+        /* Large payloads are converted to text only as long as there is time. */
+        {"converts_payload",
+         !one_row && !computes(about) && sql_holds("payload_is_converted", &tables)},
+    };
 
-    return !is_one_row(about) && !is_computed_now(about) &&
-           sql_holds("payload_is_converted", &tables);
+    return sql_truth(all, name);
 }
 
 /* {locked_id}, and {locked_key_text}: PostgreSQL could compute the keys of these rows, which are in
@@ -128,7 +112,7 @@ static int put_locked_id(FILE *out, const void *about)
 {
     const struct table_column *id = &table_of(about)->columns[COLUMN_ID];
 
-    return fputs(is_computed_now(about) ? column_sql(id) : "id", out) < 0 ? -1 : 0;
+    return fputs(computes(about) ? column_sql(id) : "id", out) < 0 ? -1 : 0;
 }
 
 static int put_locked_key_text(FILE *out, const void *about)
@@ -137,7 +121,7 @@ static int put_locked_key_text(FILE *out, const void *about)
     bool is_bytes = strcmp(key->type, "bytea") == 0;
 
     return fprintf(out, is_bytes ? "encode(%s, 'hex')" : "%s::text",
-                   is_computed_now(about) ? column_sql(key) : "key") < 0
+                   computes(about) ? column_sql(key) : "key") < 0
                ? -1
                : 0;
 }
@@ -151,14 +135,14 @@ static const struct sql_fact facts[] = {
     {"meta_bytes_max", .text = FACT_NUMBER(CLAIM_META_BYTES_MAX)},
     {"passed_rows", .text = FACT_NUMBER(PASSED_ROWS)},
     {"statement_ms", .text = FACT_NUMBER(SESSION_STATEMENT_MS)},
-    {"from_parked", .is = from_parked},
-    {"from_refused", .is = from_refused},
-    {"first", .is = is_first},
-    {"one_row", .is = is_one_row},
-    {"computed_now", .is = is_computed_now},
-    {"has_more", .is = has_more},
-    {"tells_blocked", .is = tells_blocked},
-    {"converts_payload", .is = converts_payload},
+    {"from_parked", .is = is_so},
+    {"from_refused", .is = is_so},
+    {"first", .is = is_so},
+    {"one_row", .is = is_so},
+    {"computed_now", .is = is_so},
+    {"has_more", .is = is_so},
+    {"tells_blocked", .is = is_so},
+    {"converts_payload", .is = is_so},
     {"locked_id", .put = put_locked_id},
     {"locked_key_text", .put = put_locked_key_text},
     {.name = NULL},

@@ -44,6 +44,13 @@ void sql_put_literal(FILE *out, const char *text)
 
 /* ---- facts ---- */
 
+bool sql_truth(const struct sql_truth *all, const char *name)
+{
+    while (strcmp(all->name, name) != 0)
+        all++;
+    return all->is;
+}
+
 static const struct sql_fact *find(const struct sql_facts **facts, const char *name, size_t len)
 {
     for (; *facts != NULL; *facts = (*facts)->more)
@@ -58,7 +65,7 @@ static bool is_true(const struct sql_facts *facts, const char *name, size_t len)
     bool is_negated = *name == '!';
     const struct sql_fact *fact = find(&facts, name + is_negated, len - is_negated);
 
-    return (fact != NULL && (fact->is == NULL || fact->is(facts->about))) != is_negated;
+    return (fact != NULL && (fact->is == NULL || fact->is(facts->about, fact->name))) != is_negated;
 }
 
 bool sql_holds(const char *condition, const struct sql_facts *facts)

@@ -21,9 +21,18 @@ struct sql_fact {
     const char *text; /* the value */
     int (*put)(FILE *out, const void *about);
     int (*put_named)(FILE *out, const void *about, const struct sql_fact *fact);
-    bool (*is)(const void *about); /* whether the fact is true; NULL: it is */
-    int column;                    /* for `put_named` */
+    bool (*is)(const void *about, const char *name); /* whether the fact is true; NULL: it is */
+    int column;                                      /* for `put_named` */
 };
+
+/* For `is` of several facts. */
+struct sql_truth {
+    const char *name;
+    bool is;
+};
+
+/* Whether the one of this name is true, which must be among them. */
+bool sql_truth(const struct sql_truth *all, const char *name);
 
 /* A fact that no list has is not true. */
 struct sql_facts {

@@ -77,8 +77,9 @@ static int put_sequence(FILE *out, const void *about)
     return fprintf(out, "%u", facts_of(about)->sequence->oid) < 0 ? -1 : 0;
 }
 
-static bool sequence_is_readable(const void *about)
+static bool sequence_is_readable(const void *about, const char *name)
 {
+    (void)name;
     const struct sequence *sequence = facts_of(about)->sequence;
 
     return sequence != NULL && sequence->readable;

@@ -23,8 +23,9 @@ static int fail_to_put(FILE *out, const void *about)
     return -1;
 }
 
-static bool is_positive(const void *about)
+static bool is_positive(const void *about, const char *name)
 {
+    (void)name;
     return *(const int *)about > 0;
 }
 
