@@ -200,8 +200,8 @@ $(BUILD)/gen/statements.c: $(STATEMENTS) Makefile
 		echo 'extern const char sql_own_names[]; const char sql_own_names[] = " "'; \
 		grep -oh 'relay_[a-z_]*' $(STATEMENTS) | sort -u | sed 's/.*/"& "/'; echo ';'; } > $@
 
-$(BUILD)/gen/statement_lists.c: $(STATEMENTS) $(filter %.c,$(SOURCES)) src/sql/statements.awk $(BUILD)/gen/sql/statements.h
-	@{ echo '#include "sql/statements.h"'; awk -f src/sql/statements.awk $(filter %.c,$(SOURCES)) $(STATEMENTS); } > $@
+$(BUILD)/gen/statement_lists.c: $(STATEMENTS) config/schema.sql $(filter %.c,$(SOURCES)) src/sql/statements.awk $(BUILD)/gen/sql/statements.h
+	@{ echo '#include "sql/statements.h"'; awk -f src/sql/statements.awk $(filter %.c,$(SOURCES)) $(STATEMENTS) config/schema.sql; } > $@
 
 $(BUILD)/obj/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)

@@ -13,7 +13,7 @@
  *
  * A table with no row to send is adopted by the first relay that finds it so, because rows that are
  * committed later are meant for the relay. What was marked as sent before is never the relay's
- * (choose_where_of_sent).
+ * (the statements of sent rows).
  *
  * In all other cases the operator has to confirm with `adopt = true`. To change the condition of a
  * table the operator deletes the setting; then everything is decided again.

@@ -178,7 +178,7 @@ static bool is_listed(const char *list, const char *quoted, size_t quoted_len)
 }
 
 /* The whole row as a JSON object of texts, which json_populate_record() makes of it again, and the
- * types of its columns, by which kept_problem.sql sees that they have changed. format() and
+ * types of its columns, by which computed_parked.sql sees that they have changed. format() and
  * to_json() of a text use no casts, which the owner of a type may have made. */
 static int put_raw(FILE *out, const void *about)
 {
@@ -315,7 +315,7 @@ static bool is_letter(char c)
 }
 
 /* [outbox] park. $error, $attempts and $state are columns of "relay_given", outside of quotes. The
- * row may have been sent once, and brought back: it must not count as sent (choose_where_of_sent).
+ * row may have been sent once, and brought back: it must not count as sent (adoption.h).
  */
 static int put_park(FILE *out, const void *about)
 {

@@ -42,7 +42,7 @@ enum claim_column {
     CLAIM_NOTE,    /* int8, binary: seq of the note; this column and the next for refused rows */
     CLAIM_IS_SENT, /* bool, binary: a broker has acknowledged the row already */
     CLAIM_PROBLEM = CLAIM_NOTE, /* of parked rows: why a row that is kept as a whole is not sent */
-    CLAIM_IS_KNOWN = CLAIM_IS_SENT /* of parked rows: is_known.sql; bool, binary */
+    CLAIM_IS_KNOWN = CLAIM_IS_SENT /* of parked rows: claimed_rows.sql; bool, binary */
 };
 
 /* The columns of "claimed". */

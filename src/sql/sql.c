@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_BYTES_MAX 64
+#define NAME_BYTES_MAX 128
 
 /* What has been written of a text. */
 struct rendering {
@@ -13,7 +13,7 @@ struct rendering {
     int indent;  /* of the line on which a file was put in: that of the file's other lines */
     int pending; /* spaces that the line begins with; they are written before anything else */
     bool blank;  /* the line has nothing but spaces so far */
-    bool failed; /* there was no memory for a value */
+    bool failed; /* no memory for a value, or an {if} or {end} alone */
 };
 
 const char *sql_body(const char *statement)
@@ -25,7 +25,7 @@ const char *sql_body(const char *statement)
 
 bool sql_is_own_name(const char *name)
 {
-    char word[NAME_BYTES_MAX * 2];
+    char word[NAME_BYTES_MAX];
 
     return snprintf(word, sizeof word, " %s ", name) < (int)sizeof word &&
            strchr(name, ' ') == NULL && strstr(sql_own_names, word) != NULL;
@@ -121,7 +121,7 @@ static size_t length_of_braces(const char *text)
 {
     size_t len = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_! ") : 0;
 
-    return len > 0 && len < NAME_BYTES_MAX && text[1] != ' ' && text[len + 1] == '}' ? len + 2 : 0;
+    return len > 0 && text[1] != ' ' && text[len + 1] == '}' ? len + 2 : 0;
 }
 
 static bool is_at(const char *text, const char *braces)
@@ -129,10 +129,10 @@ static bool is_at(const char *text, const char *braces)
     return strncmp(text, braces, strlen(braces)) == 0;
 }
 
-/* Goes on behind the braces of a variant, which leave nothing of a line that they are alone on. */
-static const char *pass(struct rendering *rendering, const char *text, size_t len)
+/* Goes on behind the braces of a variant. They leave nothing of a line that they are alone on. */
+static const char *pass(struct rendering *rendering, const char *text, size_t len, bool is_alone)
 {
-    if (!rendering->blank || text[len] != '\n')
+    if (!is_alone || !rendering->blank || text[len] != '\n')
         return text + len;
     rendering->pending = rendering->indent;
     return text + len + 1;
@@ -174,8 +174,28 @@ static void put_name(struct rendering *rendering, const char *name, size_t len,
         (void)fprintf(rendering->out, "{%.*s}", (int)len, name);
 }
 
+/* `text` is at an {if}. Returns what comes behind its {end}. */
+static const char *put_variant(struct rendering *rendering, const char *text, bool is_shown,
+                               const struct sql_facts *facts)
+{
+    size_t len = length_of_braces(text);
+    bool is_so = is_true(facts, text + 4, len - 5);
+    bool is_alone = rendering->blank && text[len] == '\n';
+
+    text = pass(rendering, text, len, is_alone);
+    text = put_block(rendering, text, is_shown && is_so, facts);
+    if (is_at(text, "{else}")) {
+        text = pass(rendering, text, 6, is_alone);
+        text = put_block(rendering, text, is_shown && !is_so, facts);
+    }
+    if (is_at(text, "{end}"))
+        return pass(rendering, text, 5, is_alone);
+    rendering->failed = true;
+    return text;
+}
+
 /* Up to {else}, {end} or the end of the text, which it returns. The newline at the end of a file is
- * left out. The build has checked that each {if} has its {end}. */
+ * left out. */
 static const char *put_block(struct rendering *rendering, const char *text, bool is_shown,
                              const struct sql_facts *facts)
 {
@@ -186,16 +206,7 @@ static const char *put_block(struct rendering *rendering, const char *text, bool
         if (len == 0) {
             put_char(rendering, *text++, is_shown);
         } else if (is_at(text, "{if ")) {
-            bool is_so = is_true(facts, text + 4, len - 5);
-
-            text = pass(rendering, text, len);
-            text = put_block(rendering, text, is_shown && is_so, facts);
-            if (is_at(text, "{else}")) {
-                text = pass(rendering, text, 6);
-                text = put_block(rendering, text, is_shown && !is_so, facts);
-            }
-            if (*text == '{')
-                text = pass(rendering, text, 5);
+            text = put_variant(rendering, text, is_shown, facts);
         } else {
             if (is_shown)
                 put_name(rendering, text + 1, len - 2, facts);
@@ -211,11 +222,13 @@ char *sql_render(const char *statement, const struct sql_facts *facts)
 {
     char *text = NULL;
     size_t len = 0;
-    struct rendering rendering = {.out = open_memstream(&text, &len)};
+    struct rendering rendering = {.out = open_memstream(&text, &len), .blank = true};
+    const char *rest;
 
     if (rendering.out == NULL)
         return NULL;
-    (void)put_block(&rendering, sql_body(statement), true, facts);
+    rest = put_block(&rendering, sql_body(statement), true, facts);
+    rendering.failed |= *rest == '{'; /* a variant's end without its beginning */
     if (fclose(rendering.out) == 0 && !rendering.failed)
         return text;
     free(text);

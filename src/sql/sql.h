@@ -41,7 +41,9 @@ struct sql_facts {
     const struct sql_facts *more; /* facts of a lower room; NULL: none */
 };
 
-/* The statement as it is sent; free() it. NULL: no memory. */
+/* The statement as it is sent; free() it. NULL: no memory, or an {if}, {else} or {end} stands
+ * alone.
+ */
 char *sql_render(const char *statement, const struct sql_facts *facts);
 
 /* Whether all of these hold, which are names divided by spaces: "by_slice !marking". */

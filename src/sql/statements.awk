@@ -1,12 +1,31 @@
 # Checks the files of SQL and prints, in C, the lists that their heads make. Its arguments are first the C files, of which
-# those with facts name them, and then the files of SQL.
+# those with lists of facts name them, and then the files of SQL.
 #
 # A head's line "-- use: lane claim if by_slice with levels" says who uses the statement, its name, which facts must hold,
 # and which facts are true in it besides.
 
+BEGIN {
+    split("lane desk parked", list)
+    for (i in list)
+        users[list[i]] = 1
+    # What a head may say behind "with". The first two are for the list of a lane's statements alone.
+    split("levels blocked first from_parked from_refused unsent_from borrowed by_id shown changed picks drops newest_first " \
+          "as_json would_change", list)
+    for (i in list)
+        given[list[i]] = 1
+}
+
 function complain(what) {
     printf "%s:%d: %s\n", FILENAME, FNR, what > "/dev/stderr"
     failed = 1
+}
+
+function note(fact, is_value) {
+    sub(/^!/, "", fact)
+    if (!(fact in wanted) || !is_value)
+        wanted[fact] = FILENAME ":" FNR
+    if (!is_value)
+        asked[fact] = 1
 }
 
 function check_end() {
@@ -16,22 +35,28 @@ function check_end() {
     depth = 0
 }
 
+# ---- the C files
+
+FILENAME ~ /\.c$/ && /struct sql_(fact|truth) [a-z_]+\[[0-9]*\] = \{/ { in_list = 1 }
+
 FILENAME ~ /\.c$/ {
-    if (/struct sql_fact /)
-        has_facts = FILENAME
-    if (has_facts == FILENAME)
+    if (in_list)
         for (rest = $0; match(rest, /\{(\.name = )?"[a-z_]+"/); rest = substr(rest, RSTART + RLENGTH)) {
             name = substr(rest, RSTART, RLENGTH - 1)
             sub(/.*"/, "", name)
             known[name] = 1
         }
-    if (match($0, /_with\([^"]*"[a-z_]+"/)) {
+    if (/^ *};|}};$/)
+        in_list = 0
+    if (match($0, /table_(sql|query)_with\([^"]*"[a-z_]+"/)) {
         name = substr($0, RSTART, RLENGTH - 1)
         sub(/.*"/, "", name)
         known[name] = 1
     }
     next
 }
+
+# ---- the files of SQL
 
 FNR == 1 {
     check_end()
@@ -44,34 +69,36 @@ FNR == 1 {
     in_head = 1
 }
 
-in_head && /^-- use: / {
+/^--\[/ { check_end() }
+
+in_head && /^-- use: [a-z]+ [a-z_]+( |$)/ {
     part = "name"
     words["if"] = words["with"] = ""
+    if (!($3 in users))
+        complain("\"" $3 "\" uses no statement")
     for (i = 5; i <= NF; i++) {
         if ($i == "if" || $i == "with")
             part = $i
+        else if (part == "name")
+            complain("\"" $i "\" stands before if and with")
         else
             words[part] = words[part] (words[part] == "" ? "" : " ") $i
-        if ($i != "if" && part == "with")
-            known[$i] = 1
-        else if ($i != "if" && part == "if")
+        if (part == "with" && $i != "with" && !($i in given))
+            complain("\"" $i "\" is nothing that a statement may be used with")
+        else if (part == "if" && $i != "if")
             note($i)
     }
     uses = uses sprintf("    {\"%s\", \"%s\", statement_%s, \"%s\", \"%s\"},\n", $3, $4, name, words["if"], words["with"])
     next
 }
 
-in_head && /^--/ { next }
+/^-- *uses?:/ { complain("a line that says who uses the statement stands in its head, as \"-- use: lane NAME\"") }
 
-function note(fact) {
-    sub(/^!/, "", fact)
-    if (!(fact in wanted))
-        wanted[fact] = FILENAME ":" FNR
-}
+in_head && /^--/ { next }
 
 {
     in_head = 0
-    for (rest = $0; match(rest, /\{[a-z!][a-z_! ]*\}/); rest = substr(rest, RSTART + RLENGTH)) {
+    for (rest = $0; match(rest, /\{[A-Za-z!][^}]*\}/); rest = substr(rest, RSTART + RLENGTH)) {
         word = substr(rest, RSTART + 1, RLENGTH - 2)
         if (word ~ /^if !?[a-z_]+$/) {
             opened[++depth] = FNR
@@ -81,19 +108,26 @@ function note(fact) {
             if (depth == 0 || has_else[depth]++)
                 complain("{else} without {if}")
         } else if (word == "end") {
-            if (depth-- == 0)
+            if (depth == 0 || depth-- == 0)
                 complain("{end} without {if}")
-        } else if (word ~ /^[a-z_]+$/) {
-            note(word)
-        } else
+        } else if (word ~ /^[a-z_]+$/)
+            note(word, 1)
+        else if (word !~ /,/) # an array
             complain("{" word "} is no fact")
     }
 }
 
 END {
     check_end()
-    for (i = 1; i <= shared_count; i++)
+    for (i = 1; i <= shared_count; i++) {
+        if (shared[i] in known || shared[i] in asked) {
+            printf "%s: {%s} is no fact, but a shared file\n", wanted[shared[i]], shared[i] > "/dev/stderr"
+            failed = 1
+        }
         known[shared[i]] = 1
+    }
+    for (fact in given)
+        known[fact] = 1
     for (fact in wanted)
         if (!(fact in known)) {
             printf "%s: {%s} is no fact\n", wanted[fact], fact > "/dev/stderr"

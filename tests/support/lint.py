@@ -164,7 +164,7 @@ def check_symbols(folder):
 def check_statements():
     for path in sorted((ROOT / "src").rglob("*.sql")):
         lines = path.read_text().splitlines()
-        if not any(line.startswith("-- ") and not line.startswith("-- use: ") for line in lines[:8]):
+        if not next((line for line in lines if not line.startswith("-- use: ")), "").startswith("-- "):
             complain(path, 1, "a statement begins with a comment")
         for number, line in enumerate(lines, 1):
             if len(line) > 120:

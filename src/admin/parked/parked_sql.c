@@ -22,10 +22,7 @@ char *parked_sql(const struct parked_statement *statement, const struct table_fa
         {"looked_rows", .text = FACT_NUMBER(REPLAY_LOOKED_ROWS)},
         {"payload_max", .text = FACT_NUMBER(PARKED_PAYLOAD_MAX)},
     };
-    const struct {
-        const char *name;
-        bool is;
-    } given[] = {
+    const struct sql_truth given[] = {
         {"by_id", statement->by_id},
         {"by_topic", statement->by_topic},
         {"as_json", statement->as_json},

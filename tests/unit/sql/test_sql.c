@@ -88,6 +88,23 @@ TEST(a_line_that_is_only_a_variants_leaves_nothing_behind)
     assert_renders(text, 0, "SELECT a\n    , c\nFROM t\n");
 }
 
+TEST(a_variant_within_a_line_joins_no_words)
+{
+    assert_renders("SELECT a{if missing},\n  b\n{end}\nFROM t", 1, "SELECT a\nFROM t");
+    assert_renders("SELECT a{if yes},\n  b\n{end}\nFROM t", 1, "SELECT a,\n  b\n\nFROM t");
+    assert_renders("{if yes}\nSELECT\n{end}\n", 1, "SELECT\n");
+}
+
+TEST(an_if_or_an_end_alone_makes_no_statement)
+{
+    static const char *const texts[] = {"DELETE FROM t\n{end}\nWHERE id = 1", "a {else} b",
+                                        "SELECT {if yes}1", "SELECT {if missing}1{else}2"};
+    const struct sql_facts facts = {.list = upper, .about = &(int){1}};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_null(sql_render(texts[i], &facts));
+}
+
 TEST(a_shared_file_is_put_in_without_its_comment_and_indented_as_its_line)
 {
     const struct sql_facts more = {.list = lower};
