@@ -378,7 +378,8 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
          * cannot be vacuumed yet. A claim without a bound would read all of them too. */
         if (!slice_lock_read_horizon(outbox->slices, request))
             return 0;
-        if (round_queue(outbox, batch, request, ROUND_CLAIM, error) < 0 ||
+        if (outbox_prepare(outbox, request->refused, error) < 0 ||
+            round_queue(outbox, batch, request, ROUND_CLAIM, error) < 0 ||
             session_sync(&outbox->session, error) < 0)
             return -1;
     }

@@ -1,6 +1,6 @@
 /*
- * Connects a lane: opens the session, describes and checks the table, and prepares all statements
- * in one round trip.
+ * Connects a lane: opens the session, describes and checks the table, and prepares the statements
+ * in one round trip, but for those of claims that ask for fewer rows, which few sessions need.
  */
 #include "outbox/refused.h"
 
@@ -15,7 +15,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-static int prepare_all(struct outbox *outbox, struct error *error)
+/* The statements of these levels; the first has all but the claims of the others. */
+static int prepare(struct outbox *outbox, int from, int to, struct error *error)
 {
     const struct slice_facts about = {.tables = {&outbox->table, outbox->options},
                                       .routes = outbox->routes,
@@ -23,11 +24,31 @@ static int prepare_all(struct outbox *outbox, struct error *error)
     struct statement statement;
     int at = 0;
 
+    outbox->prepared = to + 1;
     while (sql_next(&at, &about, &statement))
-        if (session_prepare(&outbox->session, statement.name, sql_statement(&statement, &about),
+        if (statement.level >= from && statement.level <= to &&
+            session_prepare(&outbox->session, statement.name, sql_statement(&statement, &about),
                             error) < 0)
             return -1;
     return session_read_prepared(&outbox->session, error);
+}
+
+static int next_level(const struct outbox *outbox, bool refused)
+{
+    return refused ? outbox->refused_level : outbox->level;
+}
+
+bool outbox_has_prepared(const struct outbox *outbox, bool refused)
+{
+    return next_level(outbox, refused) < outbox->prepared;
+}
+
+int outbox_prepare(struct outbox *outbox, bool refused, struct error *error)
+{
+    if (outbox_has_prepared(outbox, refused) ||
+        prepare(outbox, outbox->prepared, next_level(outbox, refused), error) == 0)
+        return 0;
+    return session_abort(&outbox->session);
 }
 
 /* Checked before the indexes: an index that only seems to be missing because the condition is wrong
@@ -141,7 +162,7 @@ static int connect_session(struct outbox *outbox, struct error *error)
     if (describe(outbox, error) < 0 || (outbox->options->order == ORDER_KEY &&
                                         session_force_generic_plans(&outbox->session, error) < 0))
         return session_abort(&outbox->session);
-    if (prepare_all(outbox, error) < 0)
+    if (prepare(outbox, 0, outbox->level, error) < 0)
         return session_abort(&outbox->session);
     slice_lock_connected(outbox->slices);
     return 0;

@@ -242,7 +242,8 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
 
     batch->park_failure = NULL;
     if (next != NULL &&
-        (away_scan_is_due(outbox->slices, next) || !slice_lock_read_horizon(outbox->slices, next)))
+        (!outbox_has_prepared(outbox, next->refused) || away_scan_is_due(outbox->slices, next) ||
+         !slice_lock_read_horizon(outbox->slices, next)))
         next = NULL;
     settled = settle(outbox, batch, next, error);
     if (settled != 0)

@@ -190,6 +190,7 @@ static bool take_use(const struct sql_use *use, int level, const struct table_fa
         .text = use->text,
         .facts = use->facts,
         .kind = kind_of(use),
+        .level = level,
         .limit = has_levels ? sql_claim_limit(tables->options, level) : 1,
     };
     (void)snprintf(statement->name, sizeof statement->name, has_levels ? "%s_%d" : "%s", use->name,

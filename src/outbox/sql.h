@@ -72,6 +72,7 @@ struct statement {
     const char *text;  /* with facts */
     const char *facts; /* names of those that are true in it besides, such as "first" */
     enum claim_kind kind;
+    int level;            /* of the claim */
     int limit;            /* rows of the claim */
     int64_t inline_bytes; /* a row up to this size is always returned in full */
 };

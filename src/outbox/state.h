@@ -38,6 +38,7 @@ struct outbox {
     /* the next claim */
     int level;         /* 0: as large as configured; each further level asks for fewer rows */
     int refused_level; /* the same of claims of refused rows */
+    int prepared;      /* how many levels the session knows the claims of */
     struct {           /* the row whose trial alone ended the last session; id "": none */
         char id[64];
         unsigned char row[MESSAGE_ROW_BYTES];
@@ -53,6 +54,13 @@ struct outbox {
 /* After rows of a claim made trouble, the next claims of this kind ask for fewer, to isolate them.
  */
 void outbox_claim_fewer(struct outbox *outbox, bool refused);
+
+/* Whether the session knows the claims of the level that is next. Few sessions need more than the
+ * first, and PostgreSQL reads each of these statements for milliseconds. */
+bool outbox_has_prepared(const struct outbox *outbox, bool refused);
+/* The session, in which nothing is on its way, learns what it lacks of them. 0, or -1 with *error
+ * set. */
+int outbox_prepare(struct outbox *outbox, bool refused, struct error *error);
 
 /* Keeps what a result says is paused, for outbox_pauses(). Returns 0, or -1 with *error set. */
 int outbox_keep_pauses(struct outbox *outbox, const PGresult *result, int column,
