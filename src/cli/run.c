@@ -1,17 +1,14 @@
 #include "cli/cli.h"
 
 #include "admin/admin.h"
-#include "base/bounded_call.h"
 #include "base/clock.h"
 #include "base/log_limit.h"
-#include "broker/broker.h"
 #include "cli/terminal.h"
 #include "config/config.h"
 #include "http/http.h"
 #include "relay/relay.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* How far a drain is. */
@@ -38,122 +35,71 @@ static int64_t count_unsent(const struct outbox_options *options)
     return total;
 }
 
-struct running {
-    struct config *config; /* allocated; it outlives the relay */
-    struct relay *relay;
+/* What SIGHUP reads again. */
+struct reloading {
+    const char *path;     /* as given with -c; NULL: the usual places */
+    struct config config; /* as it is now; its strings are those of the first one */
 };
 
-struct reload {
-    const struct arguments *arguments;
-    struct running now;
-    struct running next; /* takes over from `now`, once SIGHUP has come */
-};
-
-static void end(struct running *running)
+static void log_change(const struct config_change *change, void *closure)
 {
-    relay_close(running->relay);
-    if (running->config != NULL)
-        config_free(running->config);
-    free(running->config);
-    *running = (struct running){0};
+    (void)closure;
+    if (change->applied)
+        log_info("%s = %s, was %s", change->key, change->after, change->before);
+    else
+        log_warn("%s = %s needs a restart, because connections, threads or statements were made"
+                 " with it; it stays %s",
+                 change->key, change->after, change->before);
 }
 
-static void log_change(const char *text)
+static const struct relay_options *reload(void *closure)
 {
-    log_info("%s", text);
-}
+    struct reloading *reloading = closure;
+    struct config *config = &reloading->config;
+    struct config_problems problems;
+    struct config next;
+    int loaded = config_load(&next, reloading->path, &problems);
 
-/* Whatever can be refused is refused here, before anything is replaced. */
-static bool read_again(void *closure)
-{
-    struct reload *reload = closure;
-    const struct arguments *arguments = reload->arguments;
-    struct running next = {.config = calloc(1, sizeof *next.config)};
-    struct config_problems problems = {0};
-    struct error error = {0};
-
-    if (next.config == NULL)
-        (void)error_no_memory(&error);
-    else if (config_load(next.config, arguments->config, &problems) == 0)
-        next.relay = relay_open(&next.config->relay, arguments->drain, &error);
     cli_log_problems(&problems);
     config_problems_free(&problems);
-    if (next.relay == NULL || relay_try(next.relay, &error) < 0) {
-        log_event(LOG_ERROR, LOG_FIELDS(.error = error.text, .hint = error.hint),
-                  "SIGHUP: the running configuration stays");
-        end(&next);
-        return false;
-    }
-    log_info("SIGHUP: %s is read again", next.config->path);
-    config_compare(reload->now.config, next.config, log_change);
-    end(&reload->next); /* of an earlier SIGHUP */
-    reload->next = next;
-    return true;
-}
-
-static enum relay_result run_now(struct reload *reload, struct error *error)
-{
-    struct running *now = &reload->now;
-    struct drain drain = {.report = relay_report(now->relay)};
-    struct http *http = NULL;
-    enum relay_result result;
-
-    /* A drain is short and may run beside relays that use the port. */
-    if (reload->arguments->drain) {
-        progress_begin(&drain.progress, "sent", count_unsent(&now->config->relay.outbox));
-        relay_on_tick(now->relay, show_drain, &drain);
+    if (loaded == 0) {
+        log_info("SIGHUP: %s is read again", next.path);
+        config_reload(config, &next, log_change, NULL);
+        log_configure(config->log_level, config->log_format);
     } else {
-        http = http_open(now->config->http_listen, drain.report);
+        log_error("SIGHUP: the running configuration stays");
     }
-    relay_on_hangup(now->relay, read_again, reload);
-    result = relay_run(now->relay, error);
-    if (result == RELAY_ABORTED)
-        return result;
-    if (http_close(http) && !bounded_call_any_timed_out()) {
-        end(now);
-        return result;
-    }
-    relay_close(now->relay); /* a thread that hangs may still read the configuration */
-    *now = (struct running){0};
-    return result;
-}
-
-/* Each time SIGHUP comes, another relay with another configuration goes on. */
-static enum relay_result run_until_end(const struct arguments *arguments, struct config *config,
-                                       struct error *error)
-{
-    struct reload reload = {.arguments = arguments, .now.config = malloc(sizeof *config)};
-    enum relay_result result = RELAY_REPLACED;
-
-    if (reload.now.config == NULL) {
-        (void)error_no_memory(error);
-        return RELAY_FAILED;
-    }
-    *reload.now.config = *config;
-    *config = (struct config){0};
-    reload.now.relay = relay_open(&reload.now.config->relay, arguments->drain, error);
-    if (reload.now.relay == NULL)
-        return RELAY_FAILED;
-    while (result == RELAY_REPLACED) {
-        result = run_now(&reload, error);
-        if (result == RELAY_REPLACED) {
-            reload.now = reload.next;
-            reload.next = (struct running){0};
-            log_configure(reload.now.config->log_level, reload.now.config->log_format);
-        }
-    }
-    if (result == RELAY_ABORTED)
-        return result;
-    end(&reload.next);
-    broker_end();
-    return result;
+    config_free(&next);
+    return loaded == 0 ? &config->relay : NULL;
 }
 
 static enum exit_status run(const struct arguments *arguments, struct config *config)
 {
+    struct reloading reloading = {.path = arguments->config, .config = *config};
+    struct drain drain;
     struct error error;
+    int64_t total = arguments->drain ? count_unsent(&config->relay.outbox) : -1;
+    struct relay *relay = relay_open(&config->relay, arguments->drain, &error);
+    enum relay_result result = RELAY_FAILED;
+    struct http *http = NULL;
 
-    switch (run_until_end(arguments, config, &error)) {
+    /* A drain is short and may run beside relays that use the port. */
+    if (relay != NULL && !arguments->drain)
+        http = http_open(config->http_listen, relay_report(relay));
+    if (relay != NULL && arguments->drain) {
+        progress_begin(&drain.progress, "sent", total);
+        drain.report = relay_report(relay);
+        relay_on_tick(relay, show_drain, &drain);
+    }
+    if (relay != NULL)
+        relay_on_hangup(relay, reload, &reloading);
+    if (relay != NULL)
+        result = relay_run(relay, &error);
+    if (result != RELAY_ABORTED) {
+        http_close(http);
+        relay_close(relay);
+    }
+    switch (result) {
     case RELAY_STOPPED:
     case RELAY_DRAINED:
         return EXIT_DONE;
@@ -164,7 +110,6 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
     case RELAY_ABORTED:
         log_warn("exiting at once: events that were not settled will be sent again");
         _exit(EXIT_RUNTIME); /* threads are still running, so nothing can be freed */
-    case RELAY_REPLACED:
     case RELAY_FAILED:
         break;
     }

@@ -22,12 +22,24 @@ int config_parse(struct config *config, const char *name, const char *text, size
                  struct config_problems *problems);
 void config_free(struct config *config);
 
+/* reload.c: What a configuration that was read again changes in a running relay: the keys of the
+ * table that have KEY_RELOAD. */
+
+struct config_change {
+    char key[160];    /* "[relay] batch", "[sink.events] brokers", "[[route]]" */
+    char before[128]; /* in the key's own spelling, cut; secrets are masked */
+    char after[128];
+    bool applied; /* false: it needs a restart, and the old value stays */
+};
+
+/* Takes those keys over from `next` into `current`, and calls on_change for each key that differs,
+ * applied or not. `next` stays the caller's, and no part of it is kept. */
+void config_reload(struct config *current, struct config *next,
+                   void (*on_change)(const struct config_change *change, void *closure),
+                   void *closure);
+
 /* The effective configuration as TOML that config_parse accepts; secrets show as "***". */
 void config_print(const struct config *config, FILE *out);
-
-/* Calls on_change for each key that config_print shows otherwise: "[relay] batch = 7, was 500". */
-void config_compare(const struct config *before, const struct config *after,
-                    void (*on_change)(const char *text));
 
 /* config/relay.toml, embedded at build time: every key with its default and what it means. */
 const char *config_sample(void);

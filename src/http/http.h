@@ -12,12 +12,11 @@
 struct http;
 
 /* Starts the server. While the address cannot be listened on, it keeps trying. `listen` and the
- * report must live until http_close, the report's options as http_close says.
+ * report's options must outlive all threads of the process; the report must live until http_close.
  * NULL: nothing is served, because `listen` is "", or for a reason that has been logged. */
 struct http *http_open(const char *listen, const struct report *report);
 
-/* Takes at most a second. False: a measurement has not ended yet, and still uses the options. NULL
- * is allowed. */
-bool http_close(struct http *http);
+/* Takes at most a second. NULL is allowed. */
+void http_close(struct http *http);
 
 #endif

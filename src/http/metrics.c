@@ -292,8 +292,7 @@ void metrics_put(FILE *out, const struct relay_report *report, const struct samp
 {
     describe(out, "build_info", "gauge", "1, with the version as a label.");
     (void)fprintf(out, "outbox_relay_build_info{version=\"%s\"} 1\n", RELAY_VERSION);
-    put(out, "start_time_seconds", "gauge",
-        "When this process started or took another configuration, since 1970.",
+    put(out, "start_time_seconds", "gauge", "When this process started, since 1970.",
         (double)((report->now_ms - report->up_for_ms) / 1000));
     put_counts(out, report);
     put_times(out, report);

@@ -189,12 +189,12 @@ struct sampler *sampler_open(const struct report *report)
     return NULL;
 }
 
-bool sampler_close(struct sampler *sampler)
+void sampler_close(struct sampler *sampler)
 {
     struct timespec until;
 
     if (sampler == NULL)
-        return true;
+        return;
     stop_request(&sampler->stop);
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += CLOSE_MS * 1000000L;
@@ -202,13 +202,12 @@ bool sampler_close(struct sampler *sampler)
     until.tv_nsec %= 1000000000L;
     if (pthread_timedjoin_np(sampler->thread, NULL, &until) != 0) {
         (void)pthread_detach(sampler->thread);
-        return false;
+        return;
     }
     status_free(&sampler->sample.status);
     stop_free(&sampler->stop);
     (void)pthread_mutex_destroy(&sampler->lock);
     free(sampler);
-    return true;
 }
 
 const struct sample *sampler_lock(struct sampler *sampler)

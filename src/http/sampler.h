@@ -33,12 +33,12 @@ static inline bool sample_is_unconnected(const struct sample *sample)
 
 struct sampler;
 
-/* NULL: no memory, or no thread. The report must live until sampler_close, its options as
- * sampler_close says. */
+/* NULL: no memory, or no thread. The report must live until sampler_close, and its options until
+ * the process ends. */
 struct sampler *sampler_open(const struct report *report);
-/* Takes at most half a second. False: the thread was still waiting for a query then, and is left
- * behind with its memory and the options. */
-bool sampler_close(struct sampler *sampler);
+/* Takes at most half a second. A thread that is still waiting for a query then is left behind with
+ * its memory. */
+void sampler_close(struct sampler *sampler);
 
 /* The last result, valid until sampler_unlock(). */
 const struct sample *sampler_lock(struct sampler *sampler);

@@ -257,23 +257,20 @@ struct http *http_open(const char *listen, const struct report *report)
     if (http->sampler != NULL && pthread_create(&http->thread, NULL, run, http) == 0)
         return http;
     log_warn("http: a thread could not be started: HTTP is not served");
-    (void)sampler_close(http->sampler);
+    sampler_close(http->sampler);
     if (stops)
         stop_free(&http->stop);
     free(http);
     return NULL;
 }
 
-bool http_close(struct http *http)
+void http_close(struct http *http)
 {
-    bool has_ended;
-
     if (http == NULL)
-        return true;
+        return;
     stop_request(&http->stop);
     (void)pthread_join(http->thread, NULL);
-    has_ended = sampler_close(http->sampler);
+    sampler_close(http->sampler);
     stop_free(&http->stop);
     free(http);
-    return has_ended;
 }

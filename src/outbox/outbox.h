@@ -33,6 +33,11 @@ void outbox_close(struct outbox *outbox);
  * and a claim with durable_before_publish fails. Returns 0, or -1 when there is no memory. */
 int outbox_share(struct outbox *outbox, struct horizon *horizon, struct wal_flush *flush);
 
+/* Sets other options and routes, which outlive the outbox; they name the same table, columns, order
+ * and slices. Rolls back what is claimed and disconnects. */
+void outbox_reopen(struct outbox *outbox, const struct outbox_options *options,
+                   const struct routes *routes);
+
 /* Connects, describes the table and prepares the statements, unless the outbox is connected. */
 int outbox_ready(struct outbox *outbox, struct error *error);
 

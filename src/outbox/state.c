@@ -57,6 +57,16 @@ void outbox_abandon(struct outbox *outbox)
         (void)session_end_transaction(&outbox->session, false, &ignored);
 }
 
+void outbox_reopen(struct outbox *outbox, const struct outbox_options *options,
+                   const struct routes *routes)
+{
+    outbox_abandon(outbox);
+    session_close(&outbox->session);
+    outbox->options = options;
+    outbox->routes = routes;
+    slice_lock_reopen(outbox->slices, options);
+}
+
 void outbox_close(struct outbox *outbox)
 {
     if (outbox == NULL)

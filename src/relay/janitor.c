@@ -83,13 +83,18 @@ static int64_t choose_round_ms(const struct outbox_options *options)
     return round_ms < ROUND_MS_MIN ? ROUND_MS_MIN : round_ms;
 }
 
-void janitor_run(const struct outbox_options *options, const struct stop *stop)
+void janitor_run(const struct outbox_options *options, const _Atomic int64_t *retention_ms,
+                 const struct stop *stop)
 {
+    struct outbox_options now = *options;
     struct purge state = {0};
     struct error error;
 
-    while (!stop_wait(stop, choose_round_ms(options)))
-        if (run_round(options, stop, &state, &error) < 0)
+    now.retention_ms = atomic_load(retention_ms);
+    while (!stop_wait(stop, choose_round_ms(&now))) {
+        now.retention_ms = atomic_load(retention_ms);
+        if (run_round(&now, stop, &state, &error) < 0)
             log_event(LOG_WARN, LOG_FIELDS(.error = error.text, .hint = error.hint),
                       "the janitor's round failed");
+    }
 }

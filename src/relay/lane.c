@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -368,7 +369,8 @@ static bool leaves_all_unsent(const struct lane *lane)
 static bool may_claim_ahead(const struct lane *lane)
 {
     return lane->batch.has_more && !turn_is_of_parked(&lane->turns, clock_now_ms()) &&
-           !stop_requested(lane->stop) && !leaves_all_unsent(lane) &&
+           !stop_requested(lane->stop) && atomic_load(&lane->next) == NULL &&
+           !leaves_all_unsent(lane) &&
            (lane->batch.refused || !outbox_refused_are_due(lane->outbox)) &&
            !sinks_are_all_paused(&lane->sinks);
 }
@@ -483,6 +485,96 @@ void lane_name_session(char *out, size_t size, const char *part)
                    part);
 }
 
+int lane_offer_options(struct lane *lane, const struct relay_options *options)
+{
+    struct relay_options *copy = malloc(sizeof *copy);
+
+    if (copy == NULL)
+        return -1;
+    *copy = *options;
+    free(atomic_exchange(&lane->next, copy)); /* an earlier one that was not taken yet */
+    return 0;
+}
+
+/* What statements, sessions and clients were made with. */
+static bool needs_connections(const struct relay_options *before, const struct relay_options *after)
+{
+    return before->outbox.batch != after->outbox.batch ||
+           before->outbox.batch_bytes != after->outbox.batch_bytes ||
+           before->outbox.synchronous_commit != after->outbox.synchronous_commit ||
+           before->publish_timeout_ms != after->publish_timeout_ms;
+}
+
+static void close_brokers(struct broker **brokers)
+{
+    for (int i = 0; i < SINKS_MAX; i++) {
+        if (brokers[i] != NULL)
+            broker_close(brokers[i]);
+        brokers[i] = NULL;
+    }
+}
+
+static int open_brokers(struct broker **brokers, const struct relay_options *options,
+                        struct memory *memory, struct error *error)
+{
+    for (int i = 0; i < options->sink_count; i++) {
+        brokers[i] = broker_open(&options->sinks[i], memory != NULL ? memory->seen : NULL, error);
+        if (brokers[i] == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+/* Everything that can fail comes before anything is replaced. */
+static int rebuild_connections(struct lane *lane, const struct relay_options *options,
+                               struct error *error)
+{
+    struct broker *brokers[SINKS_MAX] = {NULL};
+    struct batch batch = {0};
+
+    if (open_brokers(brokers, options, lane->memory, error) < 0 ||
+        batch_init(&batch, options->outbox.batch) < 0) {
+        close_brokers(brokers);
+        return -1;
+    }
+    outbox_reopen(lane->outbox, &options->outbox, &options->routes);
+    close_brokers(lane->sinks.brokers);
+    memcpy(lane->sinks.brokers, brokers, sizeof brokers);
+    batch_free(&lane->batch);
+    lane->batch = batch;
+    return 0;
+}
+
+void lane_take_options(struct lane *lane)
+{
+    struct relay_options *next;
+    struct error error;
+
+    if (outbox_has_claim(lane->outbox))
+        return;
+    next = atomic_exchange(&lane->next, NULL);
+    if (next == NULL)
+        return;
+    if (needs_connections(lane->options, next)) {
+        if (rebuild_connections(lane, next, &error) < 0) {
+            log_event(LOG_ERROR, LOG_FIELDS(.lane = lane->number, .error = error.text),
+                      "the lane keeps its old configuration");
+            free(next);
+            return;
+        }
+        free(lane->own);
+        lane->own = next;
+    } else if (lane->own != NULL) { /* the connections point into it */
+        *lane->own = *next;
+        free(next);
+    } else {
+        lane->own = next;
+    }
+    lane->options = lane->own;
+    lane->sinks.options = lane->own;
+    log_event(LOG_DEBUG, LOG_FIELDS(.lane = lane->number), "the lane has the new configuration");
+}
+
 int lane_init(struct lane *lane, int number, const struct relay_options *options,
               struct memory *memory, const struct stop *stop, struct error *error)
 {
@@ -499,22 +591,12 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
     lane->outbox = outbox_open(&options->outbox, &options->routes, name);
     if (lane->outbox == NULL || batch_init(&lane->batch, options->outbox.batch) < 0)
         return error_no_memory(error);
-    for (int i = 0; i < options->sink_count; i++) {
-        lane->sinks.brokers[i] =
-            broker_open(&options->sinks[i], memory != NULL ? memory->seen : NULL, error);
-        if (lane->sinks.brokers[i] == NULL)
-            return -1;
-    }
-    return 0;
+    return open_brokers(lane->sinks.brokers, options, memory, error);
 }
 
 void lane_close_brokers(struct lane *lane)
 {
-    for (int i = 0; i < SINKS_MAX; i++) {
-        if (lane->sinks.brokers[i] != NULL)
-            broker_close(lane->sinks.brokers[i]);
-        lane->sinks.brokers[i] = NULL;
-    }
+    close_brokers(lane->sinks.brokers);
 }
 
 void lane_close(struct lane *lane)
@@ -524,4 +606,7 @@ void lane_close(struct lane *lane)
     outbox_close(lane->outbox);
     lane->outbox = NULL;
     lane_close_brokers(lane);
+    free(atomic_exchange(&lane->next, NULL));
+    free(lane->own);
+    lane->own = NULL;
 }

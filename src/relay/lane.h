@@ -21,6 +21,8 @@
 struct lane {
     int number; /* from 1 */
     const struct relay_options *options;
+    struct relay_options *own; /* owned copy behind `options` after a reload; NULL: none */
+    _Atomic(struct relay_options *) next; /* options to change to between two steps; NULL: none */
     const struct stop *stop;
     struct wake *wake;       /* what an idle lane waits on; NULL: it polls every poll_interval */
     struct memory *memory;   /* what the brokers have acknowledged; NULL: nothing is kept */
@@ -62,6 +64,13 @@ void lane_close_brokers(struct lane *lane);
 /* Builds a session name for pg_stat_activity: "HOST:PID/PART". PART is a lane's number or another
  * role. */
 void lane_name_session(char *out, size_t size, const char *part);
+
+/* Callable from any thread. After its current batch the lane uses a copy of these options, which
+ * must have the same sinks and the same table. 0, or -1: out of memory. */
+int lane_offer_options(struct lane *lane, const struct relay_options *options);
+/* Call between two steps. Changes to the offered options, and reconnects where connections or
+ * statements depend on them. */
+void lane_take_options(struct lane *lane);
 
 /* One batch: claim, route, publish, settle. */
 enum lane_result lane_step(struct lane *lane);

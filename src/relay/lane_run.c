@@ -204,7 +204,10 @@ enum lane_end lane_run(struct lane *lane, bool drain)
     enum lane_end end = LANE_STOPPED;
 
     while (!stop_requested(lane->stop) && end == LANE_STOPPED) {
-        enum lane_result result = lane_step(lane);
+        enum lane_result result;
+
+        lane_take_options(lane);
+        result = lane_step(lane);
 
         /* During a backlog the lane wakes for each part of a claim and each acknowledgement, only
          * to wait again; in SCHED_BATCH it does so without preempting the servers it waits for. A

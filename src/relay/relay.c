@@ -47,9 +47,10 @@ struct relay {
     bool drain;
     void (*on_tick)(void *closure); /* called about once a second; NULL: none */
     void *closure;
-    bool (*replace)(void *closure); /* what SIGHUP calls; NULL: nothing */
-    void *replace_closure;
-    bool is_replaced; /* another relay takes over as soon as this one's batches are finished */
+    const struct relay_options *(*read_options)(void *closure); /* NULL: SIGHUP changes nothing */
+    void *read_closure;
+    int64_t shutdown_timeout_ms;
+    _Atomic int64_t retention_ms;
     struct stop stop;
     struct worker *workers;
     struct wake *wake;
@@ -106,7 +107,7 @@ static void *run_janitor(void *argument)
 {
     struct relay *relay = argument;
 
-    janitor_run(&relay->options->outbox, &relay->stop);
+    janitor_run(&relay->options->outbox, &relay->retention_ms, &relay->stop);
     note_end(relay);
     return NULL;
 }
@@ -205,7 +206,7 @@ static void request_stop_in_a_hurry(struct relay *relay)
 
 /* Tells systemd that the relay is ready once the first lane has reached the database and a broker,
  * or waits for one of them. Waiting for servers is part of its work; failing to start would not
- * help. During a reload the next relay tells it. */
+ * help. */
 static void tell_supervisor(struct relay *relay, const struct relay_report *report)
 {
     char status[400];
@@ -213,7 +214,7 @@ static void tell_supervisor(struct relay *relay, const struct relay_report *repo
     if (!relay->first_try_done)
         return;
     changes_describe(&relay->changes, report, status, sizeof status);
-    supervisor_notify("%s%sSTATUS=%s", relay->is_ready || relay->is_replaced ? "" : "READY=1\n",
+    supervisor_notify("%s%sSTATUS=%s", relay->is_ready ? "" : "READY=1\n",
                       relay->changes.stuck ? "" : "WATCHDOG=1\n", status);
     relay->is_ready = true;
 }
@@ -252,17 +253,22 @@ static bool a_lane_failed(const struct relay *relay)
     return atomic_load(&relay->lanes_running) < relay->options->lanes && !relay->drain;
 }
 
-/* A second SIGHUP while the batches are being finished has the file read once more. */
 static void reload(struct relay *relay)
 {
-    if (relay->replace == NULL || (stop_requested(&relay->stop) && !relay->is_replaced))
-        return;
+    const struct relay_options *options;
+
     supervisor_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_now_us());
+    options = relay->read_options != NULL ? relay->read_options(relay->read_closure) : NULL;
     relay->is_ready = false;
-    if (!relay->replace(relay->replace_closure))
+    if (options == NULL)
         return;
-    relay->is_replaced = true;
-    request_stop_in_a_hurry(relay);
+    relay->shutdown_timeout_ms = options->shutdown_timeout_ms;
+    atomic_store(&relay->retention_ms, options->outbox.retention_ms);
+    wake_set_poll(relay->wake, options->poll_interval_ms);
+    report_set_limits(&relay->report, options);
+    for (int i = 0; i < relay->options->lanes; i++)
+        if (lane_offer_options(&relay->workers[i].lane, options) < 0)
+            log_error("out of memory: lane %d keeps its old configuration", i + 1);
 }
 
 /* Reads a pending signal, if any. Returns whether it asks the process to end. */
@@ -311,18 +317,17 @@ static bool supervise(struct relay *relay)
             if (signalled)
                 return false;
             signalled = true;
-            relay->is_replaced = false;
             log_info("stopping: finishing the current batches");
             /* Its own limit on the time to stop may be shorter. */
             supervisor_notify("STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRId64
                               "\nSTATUS=finishing the current batches",
-                              (relay->options->shutdown_timeout_ms + EXIT_MS) * 1000);
-            if (leave_at_ms == INT64_MAX)
-                leave_at_ms = now_ms + relay->options->shutdown_timeout_ms;
+                              (relay->shutdown_timeout_ms + EXIT_MS) * 1000);
+            if (!stop_requested(&relay->stop))
+                leave_at_ms = now_ms + relay->shutdown_timeout_ms;
             request_stop_in_a_hurry(relay);
         }
         if (a_lane_failed(relay) && !stop_requested(&relay->stop)) {
-            leave_at_ms = now_ms + relay->options->shutdown_timeout_ms;
+            leave_at_ms = now_ms + relay->shutdown_timeout_ms;
             request_stop_in_a_hurry(relay);
         }
         if (now_ms > leave_at_ms)
@@ -381,29 +386,19 @@ void relay_on_tick(struct relay *relay, void (*on_tick)(void *closure), void *cl
     relay->closure = closure;
 }
 
-void relay_on_hangup(struct relay *relay, bool (*replace)(void *closure), void *closure)
+void relay_on_hangup(struct relay *relay, const struct relay_options *(*read)(void *closure),
+                     void *closure)
 {
-    relay->replace = replace;
-    relay->replace_closure = closure;
-}
-
-int relay_try(const struct relay *relay, struct error *error)
-{
-    struct outbox *outbox = outbox_open(&relay->options->outbox, NULL, "reload");
-    int status = outbox != NULL ? outbox_ready(outbox, error) : error_no_memory(error);
-
-    outbox_close(outbox);
-    return status < 0 && error->kind != ERROR_TRANSIENT ? -1 : 0;
+    relay->read_options = read;
+    relay->read_closure = closure;
 }
 
 enum relay_result relay_run(struct relay *relay, struct error *error)
 {
+    int started = start_watcher(relay, error);
     struct relay_report report;
     struct report_totals totals;
-    int started;
 
-    bounded_call_hurry(false);
-    started = start_watcher(relay, error);
     if (started == 0)
         started = start_lanes(relay, error);
     if (started == 0 && !relay->drain)
@@ -420,7 +415,7 @@ enum relay_result relay_run(struct relay *relay, struct error *error)
     if (relay->changes.relaying)
         log_info("sent %" PRIu64 " in all, parked %" PRIu64 ", dead %" PRIu64, totals.sent,
                  totals.parked, totals.dead);
-    return relay->is_replaced ? RELAY_REPLACED : judge(relay, error);
+    return judge(relay, error);
 }
 
 static int open_lanes(struct relay *relay, struct error *error)
@@ -479,6 +474,7 @@ void relay_close(struct relay *relay)
     free(relay->workers);
     memory_free(&relay->memory);
     free(relay);
+    broker_end();
 }
 
 struct relay *relay_open(const struct relay_options *options, bool drain, struct error *error)
@@ -495,6 +491,8 @@ struct relay *relay_open(const struct relay_options *options, bool drain, struct
                             .signals_fd = -1,
                             .stop.fd = -1,
                             .watcher_stop.fd = -1};
+    relay->shutdown_timeout_ms = options->shutdown_timeout_ms;
+    atomic_init(&relay->retention_ms, options->outbox.retention_ms);
     report_init(&relay->report, options);
     lane_name_session(relay->report.name, sizeof relay->report.name, "");
     relay->report.name[strcspn(relay->report.name, "/")] = '\0';

@@ -9,7 +9,6 @@ enum relay_result {
     RELAY_STOPPED,  /* stopped on request; all current batches were finished */
     RELAY_DRAINED,  /* --drain: no row is left */
     RELAY_LEFTOVER, /* --drain: parked or dead rows remain */
-    RELAY_REPLACED, /* after SIGHUP; all current batches were finished */
     RELAY_ABORTED,  /* a second signal, or the shutdown timeout: leave at once */
     RELAY_FAILED    /* *error says why */
 };
@@ -29,14 +28,11 @@ enum relay_result relay_run(struct relay *relay, struct error *error);
 /* Called about once a second in the thread of relay_run, until the lanes have ended. */
 void relay_on_tick(struct relay *relay, void (*on_tick)(void *closure), void *closure);
 
-/* SIGHUP calls `replace` in the thread of relay_run, and calls it again for each further one. If it
- * returns true, another relay is there to take over: the lanes finish their batches, however long
- * that takes, and relay_run returns RELAY_REPLACED. */
-void relay_on_hangup(struct relay *relay, bool (*replace)(void *closure), void *closure);
-
-/* Whether a relay that was opened but does not run yet would end at once. -1: the database refuses
- * its options, and *error says why. 0: it takes them, or cannot be reached within seconds. */
-int relay_try(const struct relay *relay, struct error *error);
+/* SIGHUP calls `read` in the thread of relay_run. The lanes continue with the options that it
+ * returns, in which only values that a running relay can change may differ; NULL: with the old
+ * ones. */
+void relay_on_hangup(struct relay *relay, const struct relay_options *(*read)(void *closure),
+                     void *closure);
 
 /* The relay's report on itself. Any thread may read it from relay_open to relay_close. */
 const struct report *relay_report(const struct relay *relay);

@@ -200,6 +200,19 @@ void report_init(struct report *report, const struct relay_options *options)
     atomic_store(&report->loop_at_ms, now_ms);
     atomic_store(&report->unsent_from, INT64_MIN);
     atomic_store(&report->watcher_loop_at_ms, now_ms);
+    report_set_limits(report, options);
+}
+
+static void raise(_Atomic int64_t *limit, int64_t value)
+{
+    if (value > atomic_load(limit))
+        atomic_store(limit, value);
+}
+
+void report_set_limits(struct report *report, const struct relay_options *options)
+{
+    raise(&report->publish_timeout_ms, options->publish_timeout_ms);
+    raise(&report->poll_interval_ms, options->poll_interval_ms);
 }
 
 void report_add_lane(struct report *report, struct lane_report *lane)
@@ -336,8 +349,8 @@ void report_read(const struct report *report, struct relay_report *out)
     *out = (struct relay_report){
         .now_ms = clock_wall_us() / 1000,
         .up_for_ms = now_ms - report->started_ms,
-        .publish_timeout_ms = report->options->publish_timeout_ms,
-        .poll_interval_ms = report->options->poll_interval_ms,
+        .publish_timeout_ms = atomic_load(&report->publish_timeout_ms),
+        .poll_interval_ms = atomic_load(&report->poll_interval_ms),
         .loop_for_ms = now_ms - atomic_load(&report->loop_at_ms),
         .watcher_loop_for_ms = now_ms - atomic_load(&report->watcher_loop_at_ms),
         .still_for_ms = atomic_load(&report->still_ms),

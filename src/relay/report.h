@@ -147,6 +147,8 @@ struct report {
     struct lane_report *lanes[LANES_MAX]; /* complete before the first thread starts */
     int lane_count;
     struct trouble *watcher;            /* why the watcher makes no progress; NULL: there is none */
+    _Atomic int64_t publish_timeout_ms; /* the longest that a lane may be using */
+    _Atomic int64_t poll_interval_ms;   /* likewise */
     _Atomic int64_t loop_at_ms;         /* when the main thread last completed a loop */
     _Atomic int64_t watcher_loop_at_ms; /* when the watcher did */
     _Atomic int64_t still_ms;           /* horizon_stands_still_ms() */
@@ -154,6 +156,8 @@ struct report {
 };
 
 void report_init(struct report *report, const struct relay_options *options);
+/* From now on lanes may use these options. */
+void report_set_limits(struct report *report, const struct relay_options *options);
 void report_add_lane(struct report *report, struct lane_report *lane);
 uint64_t report_total(const struct report *report, enum report_count count);
 /* How often lanes have connected to the database. */

@@ -101,6 +101,14 @@ struct wake *wake_open(int lanes, int64_t poll_ms)
     return wake;
 }
 
+void wake_set_poll(struct wake *wake, int64_t poll_ms)
+{
+    (void)pthread_mutex_lock(&wake->mutex);
+    wake->poll_ms = poll_ms;
+    set_pace(wake, REST_MS_MIN);
+    (void)pthread_mutex_unlock(&wake->mutex);
+}
+
 void wake_close(struct wake *wake)
 {
     if (wake == NULL)

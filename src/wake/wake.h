@@ -14,6 +14,8 @@ struct wake;
 /* Without notifications the lanes poll at least every `poll_ms`. NULL: no memory. */
 struct wake *wake_open(int lanes, int64_t poll_ms);
 void wake_close(struct wake *wake);
+/* Changes poll_ms from the next wait on. */
+void wake_set_poll(struct wake *wake, int64_t poll_ms);
 
 /* How long a lane rests after a batch of `rows` rows that emptied the outbox: see wake.c. */
 int64_t wake_pace_ms(int rows);

@@ -117,7 +117,7 @@ static inline void reference_put_sinks(FILE *out, unsigned flags)
     (void)fputs(": ", out);
 }
 
-static inline void reference_put_key(FILE *out, const struct key *key)
+static inline void reference_put_key(FILE *out, const struct key *key, bool reloads)
 {
     const char *quote = value_is_quoted(key) ? "\"" : "";
     bool is_name = key->section == SECTION_COLUMNS || key->section == SECTION_HEADERS;
@@ -143,6 +143,8 @@ static inline void reference_put_key(FILE *out, const struct key *key)
     (void)fprintf(out, "| `%s` | ", key->name);
     reference_put_value(out, key, range);
     (void)fprintf(out, initial[0] != '\0' ? " | `%s` | " : " | %s | ", initial);
+    if (reloads)
+        (void)fputs((key->flags & KEY_RELOAD) != 0 ? "yes | " : "| ", out);
     reference_put_sinks(out, key->flags);
     (void)fputs(help.text, out);
     if (help.is_example && strcmp(help.shown, initial) != 0)
@@ -152,16 +154,20 @@ static inline void reference_put_key(FILE *out, const struct key *key)
 
 static inline void reference_put_table(FILE *out, enum section section)
 {
+    bool reloads = false;
     int count = 0;
 
-    for (size_t i = 0; i < key_count; i++)
+    for (size_t i = 0; i < key_count; i++) {
         count += keys[i].section == section;
+        reloads = reloads || (keys[i].section == section && (keys[i].flags & KEY_RELOAD) != 0);
+    }
     if (count == 0)
         return;
-    (void)fputs("\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", out);
+    (void)fprintf(out, "\n| key | value | default |%s meaning |\n| --- | --- | --- |%s --- |\n",
+                  reloads ? " SIGHUP |" : "", reloads ? " --- |" : "");
     for (size_t i = 0; i < key_count; i++)
         if (keys[i].section == section)
-            reference_put_key(out, &keys[i]);
+            reference_put_key(out, &keys[i], reloads);
 }
 
 static inline void reference_print(FILE *out)

@@ -32,7 +32,7 @@ const struct key keys[] = {
     {SECTION_OUTBOX, "table", KEY_STRING, IN_OUTBOX(table), "public.outbox", 1, 0, NULL, 0},
     {SECTION_OUTBOX, "on_sent", KEY_WORD, IN_OUTBOX(on_sent), "mark", 0, 0, on_sent_words, 0},
     {SECTION_OUTBOX, "retention", KEY_DURATION, IN_OUTBOX(retention_ms), "7d", SECONDS(1),
-     DAYS(3650), NULL, KEY_ZERO},
+     DAYS(3650), NULL, KEY_ZERO | KEY_RELOAD},
     {SECTION_OUTBOX, "order", KEY_WORD, IN_OUTBOX(order), "key", 0, 0, order_words, 0},
     {SECTION_OUTBOX, "slices", KEY_INTEGER, IN_OUTBOX(slices), "64", 1, 1024, NULL, 0},
     {SECTION_OUTBOX, "durable_before_publish", KEY_BOOLEAN, IN_OUTBOX(durable_before_publish),
@@ -61,23 +61,24 @@ const struct key keys[] = {
      0},
 
     {SECTION_RELAY, "lanes", KEY_INTEGER, IN_CONFIG(relay.lanes), "2", 1, LANES_MAX, NULL, 0},
-    {SECTION_RELAY, "batch", KEY_INTEGER, IN_OUTBOX(batch), "500", 1, 10000, NULL, 0},
-    {SECTION_RELAY, "batch_bytes", KEY_SIZE, IN_OUTBOX(batch_bytes), "8MiB", KIB(64), GIB, NULL, 0},
+    {SECTION_RELAY, "batch", KEY_INTEGER, IN_OUTBOX(batch), "500", 1, 10000, NULL, KEY_RELOAD},
+    {SECTION_RELAY, "batch_bytes", KEY_SIZE, IN_OUTBOX(batch_bytes), "8MiB", KIB(64), GIB, NULL,
+     KEY_RELOAD},
     {SECTION_RELAY, "poll_interval", KEY_DURATION, IN_CONFIG(relay.poll_interval_ms), "250ms", 1,
-     HOUR, NULL, 0},
+     HOUR, NULL, KEY_RELOAD},
     {SECTION_RELAY, "publish_timeout", KEY_DURATION, IN_CONFIG(relay.publish_timeout_ms), "10s",
-     100, SECONDS(600), NULL, 0},
+     100, SECONDS(600), NULL, KEY_RELOAD},
     {SECTION_RELAY, "shutdown_timeout", KEY_DURATION, IN_CONFIG(relay.shutdown_timeout_ms), "15s",
-     0, HOUR, NULL, 0},
+     0, HOUR, NULL, KEY_RELOAD},
     {SECTION_RELAY, "synchronous_commit", KEY_SWITCH, IN_OUTBOX(synchronous_commit), "on", 0, 0,
-     switch_words, 0},
+     switch_words, KEY_RELOAD},
 
     {SECTION_RETRY, "max_attempts", KEY_INTEGER, IN_CONFIG(relay.retry.max_attempts), "10", 1, 1000,
-     NULL, 0},
+     NULL, KEY_RELOAD},
     {SECTION_RETRY, "backoff", KEY_DURATION, IN_CONFIG(relay.retry.backoff_ms), "1s", 1, HOUR, NULL,
-     0},
+     KEY_RELOAD},
     {SECTION_RETRY, "backoff_max", KEY_DURATION, IN_CONFIG(relay.retry.backoff_max_ms), "5m", 1,
-     HOUR, NULL, 0},
+     HOUR, NULL, KEY_RELOAD},
 
     {SECTION_SINK, "type", KEY_STRING, IN_SINK(type), NULL, 1, 0, NULL, KEY_ANY_SINK},
     {SECTION_SINK, "brokers", KEY_LIST, IN_SINK(brokers), NULL, 1, 0, NULL, KEY_KAFKA},
@@ -135,8 +136,9 @@ const struct key keys[] = {
 
     {SECTION_HTTP, "listen", KEY_STRING, IN_CONFIG(http_listen), "127.0.0.1:9464", 0, 0, NULL, 0},
 
-    {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words, 0},
-    {SECTION_LOG, "format", KEY_WORD, IN_CONFIG(log_format), "text", 0, 0, format_words, 0},
+    {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words, KEY_RELOAD},
+    {SECTION_LOG, "format", KEY_WORD, IN_CONFIG(log_format), "text", 0, 0, format_words,
+     KEY_RELOAD},
 };
 
 const size_t key_count = sizeof keys / sizeof keys[0];

@@ -44,6 +44,7 @@ enum key_flags {
     KEY_KAFKA = 1U << 2,  /* this and the next two: the sink types that have the key */
     KEY_NATS = 1U << 3,
     KEY_STDOUT = 1U << 4,
+    KEY_RELOAD = 1U << 5, /* SIGHUP applies it; a number, so that no string changes its owner */
     KEY_ANY_SINK = KEY_KAFKA | KEY_NATS | KEY_STDOUT
 };
 

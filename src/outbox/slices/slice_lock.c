@@ -52,6 +52,11 @@ int slice_lock_share(struct slice_lock *lock, struct horizon *horizon)
     return lock->away_horizon != NULL ? 0 : -1;
 }
 
+void slice_lock_reopen(struct slice_lock *lock, const struct outbox_options *options)
+{
+    lock->owner.options = options;
+}
+
 void slice_lock_connected(struct slice_lock *lock)
 {
     if (lock->horizon != NULL)

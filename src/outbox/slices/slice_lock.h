@@ -25,6 +25,8 @@ struct slice_lock *slice_lock_open(const struct slice_lock_owner *owner);
 void slice_lock_close(struct slice_lock *lock);
 /* Sets the horizon that the lanes of a process share. Returns 0, or -1 when there is no memory. */
 int slice_lock_share(struct slice_lock *lock, struct horizon *horizon);
+/* Sets other options, with the same number of slices. */
+void slice_lock_reopen(struct slice_lock *lock, const struct outbox_options *options);
 /* To be called when the lane has connected. */
 void slice_lock_connected(struct slice_lock *lock);
 
