@@ -102,7 +102,7 @@ static int open_sinks(struct auditing *auditing, struct error *error)
         (void)error_hint(
             error,
             "for a sink that is used no more, of which status names a loss: DELETE FROM"
-            " %s WHERE kind = 'setting' AND name LIKE 'lost %s/%%'",
+            " %s WHERE kind = 'setting' AND starts_with(name, 'lost %s/')",
             admin_losses_table(auditing->admin), auditing->arguments->sink);
     return -1;
 }

@@ -866,6 +866,12 @@ TEST(what_was_sent_since_a_loss_is_not_purged_until_it_is_repaired_or_a_day_afte
     assert_counted(fixture, "missing", 20);
     assert_said_of_losses(fixture, false);
     purge_all(fixture, 20);
+    for (int i = 0; i < 2; i++) { /* each audit that finds them missing holds them for a day */
+        sql(fixture->conn, "UPDATE outbox_control SET set_at = set_at - interval '20 hours' WHERE"
+                           " name LIKE 'audited %%'");
+        purge_all(fixture, 20);
+        audit_of(fixture, 1, "--sink", "bus");
+    }
     expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 1);
     assert_says(fixture->process.err, "to be sent again: 20");
     drain(fixture);
@@ -887,7 +893,7 @@ TEST(an_audit_ends_no_warning_of_a_sink_that_its_configuration_lacks)
     assert_says(fixture->process.out, "sink old may have lost events");
     expect(fixture, run(fixture, "audit", "--sink", "old", "-c", fixture->config), 2);
     assert_says(fixture->process.err, "no [sink.old] is configured");
-    assert_says(fixture->process.err, "name LIKE 'lost old/%'");
+    assert_says(fixture->process.err, "starts_with(name, 'lost old/')");
     sql(fixture->conn, "DELETE FROM \"public\".\"outbox_control\" WHERE kind = 'setting' AND name"
                        " LIKE 'lost old/%%'");
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
