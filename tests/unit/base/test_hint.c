@@ -15,6 +15,15 @@ TEST(of_the_hints_whose_words_occur_the_first_counts)
     assert_string_equal(hint_find("row", text_of(NULL)), "");
 }
 
+TEST(a_topic_that_has_the_words_of_a_hint_gets_the_advice_for_what_is_wrong)
+{
+    assert_non_null(strstr(hint_find("row", text_of("no [[route]] matches topic \"inbox_prefix\"")),
+                           "add a [[route]] for this topic"));
+    assert_non_null(
+        strstr(hint_find("row", text_of("the allow list does not permit \"topic name\"")),
+               "add it to allow of the [sink]"));
+}
+
 TEST(every_line_of_the_file_of_hints_is_found_by_its_words)
 {
     for (const struct hint *hint = embedded_hints; hint->where != NULL; hint++) {
