@@ -111,7 +111,7 @@ static inline const json_t *finding_of(struct fixture *fixture, const char *kind
 
 static inline void drain(struct fixture *fixture)
 {
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
 }
 
 #endif

@@ -75,6 +75,19 @@ static inline void load_printed(struct fixture *fixture, const char *out)
     free(lines);
 }
 
+/* Sends all that is due; the status. */
+static inline int run_drain(struct fixture *fixture)
+{
+    return run(fixture, "run", "--drain", "-c", fixture->config);
+}
+
+/* The same; what it prints is added to the table `printed`. */
+static inline void drain_printed(struct fixture *fixture, int status)
+{
+    expect(fixture, run_drain(fixture), status);
+    load_printed(fixture, fixture->process.out);
+}
+
 /* Every event of the table was printed, and no other. */
 static inline void assert_all_printed(struct fixture *fixture)
 {

@@ -34,7 +34,7 @@ TEST(an_advertised_address_that_cannot_be_reached_is_named)
     assert_says(fixture->process.out, "  fix: in that broker's advertised.listeners");
     assert_says(fixture->process.out, says);
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_says(fixture->process.err, "acknowledges nothing, and the relay cannot reach ");
     assert_says(fixture->process.err, "advertised.listeners");
     assert_says(fixture->process.err, advertised);

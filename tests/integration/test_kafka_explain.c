@@ -147,7 +147,7 @@ static void assert_told_what_arrived(struct fixture *fixture, int messages)
 
 static void drain(struct fixture *fixture, int status)
 {
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), status);
+    expect(fixture, run_drain(fixture), status);
 }
 
 /* For both sinks: some have no key, one has no payload. nats.c reads an empty header wrongly. */

@@ -299,7 +299,7 @@ static void relay_preset(void **state, const char *preset)
     expect(fixture, run_command(fixture, "check"), 0);
     assert_introspected(fixture, preset);
     told = explained(fixture);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), atoi(status));
+    expect(fixture, run_drain(fixture), atoi(status));
     found = arrived(true);
     expected = sorted(messages);
     assert_string_equal(found, expected);

@@ -75,7 +75,7 @@ TEST(a_framed_payload_and_key_arrive_byte_for_byte_and_an_id_in_a_header)
         " int4send(1002) || '\\x6b00ff0a', '\\x00'::bytea || int4send(1001) || '\\x%s'::bytea,"
         " '{\"schema-id\": 1001}', 1001)",
         topic, hex);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     consume(1, 1);
     assert_bytes(consumed[0]->payload, consumed[0]->len, value, sizeof value);
     assert_bytes(consumed[0]->key, consumed[0]->key_len, key, sizeof key);

@@ -19,7 +19,7 @@ TEST(emit_then_drain_prints_the_event_and_marks_the_row)
            run(fixture, "emit", "order.paid", "o-1", "{\"amount\": 12.50}", "--type", "OrderPaid",
                "-c", fixture->config),
            0);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_says(fixture->process.out, "\"payload\":{\"amount\": 12.50}");
     event = json_loads(fixture->process.out, 0, NULL);
@@ -103,7 +103,7 @@ TEST(drain_leaves_rows_that_wait_or_are_dead_with_status_1_and_they_can_be_liste
     sql(fixture->conn,
         "INSERT INTO outbox (topic, payload, headers) VALUES ('good.a', '1', NULL),"
         " ('bad', '2', NULL), ('good.b', '3', NULL), (E'a\\nb\\033[31m', '4', '{\"x\": [1]}')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_int_equal(count_lines(fixture->process.out), 2);
     assert_says(fixture->process.err, "no [[route]] matches topic \"bad\"");
     expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
@@ -115,7 +115,7 @@ TEST(drain_leaves_rows_that_wait_or_are_dead_with_status_1_and_they_can_be_liste
     expect(fixture, run(fixture, "dead", "drop", "2", "-c", fixture->config), 1);
     expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "dropped 1");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
 }
 
 /* Of others' sessions an ordinary role sees the name and nothing else. */

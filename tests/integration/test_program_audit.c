@@ -647,7 +647,7 @@ TEST(a_row_that_was_dead_and_then_sent_is_found)
 
     sql(fixture->conn, "INSERT INTO outbox (topic, key, headers) VALUES ('a', 'k', NULL), ('a',"
                        " 'k', '{\"bad name\": \"1\"}'), ('a', 'k', NULL), ('a', NULL, NULL)");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     audit_all(fixture, 0);
     assert_clean(fixture, 2);
     sql(fixture->conn, "UPDATE outbox_parked SET headers = '{}' WHERE state = 'dead'");

@@ -248,7 +248,7 @@ TEST(a_load_balancer_is_refused_by_every_command_and_nothing_is_sent)
     atomic_store(balancer.balances, 1);
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', '1'"
                        " FROM generate_series(1, 500)");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+    expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err,
                 "load balancer, which sends some statements to another server");
     assert_int_equal(sql_number(fixture->conn, UNSENT), 500);

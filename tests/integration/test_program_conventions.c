@@ -135,7 +135,7 @@ TEST(a_drain_shows_how_far_it_is_on_a_terminal)
     assert_says(seen, " of 120, about ");
     assert_says(seen, " s left\033[K\r");
     sql(fixture->conn, "UPDATE outbox SET sent_at = NULL");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_null(strchr(fixture->process.err, '\033'));
     assert_null(strchr(fixture->process.err, '\r'));
 }

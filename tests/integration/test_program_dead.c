@@ -476,7 +476,7 @@ TEST(a_row_that_can_never_be_sent_shows_in_status_with_its_reason)
     expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "\"parked_reasons\":[]");
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "dead     1, oldest ");
     assert_says(fixture->process.out, sql_text(fixture->conn, "SELECT error FROM outbox_parked"));
@@ -511,7 +511,7 @@ TEST(what_check_prints_mends_the_parked_table)
     assert_string_equal(
         sql_text(fixture->conn, "SELECT payload->>'n' FROM outbox_parked WHERE id = 1"), "1");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('', '5')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"
                                                " WHERE topic = '' AND payload = '5'"),
                      1);

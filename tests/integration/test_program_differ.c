@@ -130,7 +130,7 @@ TEST(a_drain_ends_with_rows_that_wait_for_a_route)
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('invoice.sent', 'a'),"
                        " ('order.made', 'a'), ('order.made', 'b')");
     for (int i = 0; i < 2; i++) {
-        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+        expect(fixture, run_drain(fixture), 1);
         assert_int_equal(count_lines(fixture->process.out), i == 0 ? 1 : 0);
     }
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
@@ -152,18 +152,18 @@ TEST(an_operator_corrects_retries_or_drops_a_row_that_waits_for_a_route)
 
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('invoice.sent', 'a'),"
                        " ('order.made', 'a'), ('invoice.sent', 'b'), ('order.made', 'b')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "0 rows will be tried again");
     sql(fixture->conn, "UPDATE outbox_parked SET topic = 'order.sent' WHERE id = 3");
     expect(fixture, run(fixture, "dead", "retry", "1", "3", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_int_equal(count_lines(fixture->process.out), 2);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 1"
                                                " AND state = 'waiting' AND attempts = 0"),
                      1);
     expect(fixture, run(fixture, "dead", "drop", "1", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 

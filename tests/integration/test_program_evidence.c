@@ -67,11 +67,6 @@ static void configure_theirs(struct fixture *fixture, const struct theirs *their
     init_existing(fixture);
 }
 
-static int drain(struct fixture *fixture)
-{
-    return run(fixture, "run", "--drain", "-c", fixture->config);
-}
-
 /* Every version of the rows that the relay has not sent is where it was. */
 static void assert_untouched(struct fixture *fixture)
 {
@@ -86,7 +81,7 @@ static void send_one_finish_one(struct fixture *fixture, const struct theirs *th
 {
     make_theirs(fixture, theirs);
     configure_theirs(fixture, theirs);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn, "INSERT INTO events (key) VALUES ('sent'); INSERT INTO events (key)"
                        " VALUES ('finished')");
     sql(fixture->conn,
@@ -94,14 +89,14 @@ static void send_one_finish_one(struct fixture *fixture, const struct theirs *th
         " CREATE TABLE before AS SELECT id, ctid::text AS place, xmin::text AS"
         " version, xmax::text AS locked FROM events WHERE key <> 'sent'",
         theirs->finish);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
 /* Whatever a command says, a drain after it sends nothing. */
 static void assert_nothing_to_send(struct fixture *fixture)
 {
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 0);
     assert_untouched(fixture);
 }
@@ -147,7 +142,7 @@ TEST(a_column_that_is_said_to_be_the_relays_tells_what_it_has_sent_since_it_came
         expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 1);
         expect(fixture, run(fixture, "replay", "--since", "90d", "-c", fixture->config), 0);
         assert_string_equal(fixture->process.out, "replayed 1\n");
-        expect(fixture, drain(fixture), 0);
+        expect(fixture, run_drain(fixture), 0);
         assert_says(fixture->process.out, "\"key\":\"sent\"");
         assert_int_equal(count_lines(fixture->process.out), 1);
         expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
@@ -177,12 +172,12 @@ TEST(a_row_that_stays_unsent_in_its_table_is_neither_purged_nor_replayed)
         say_only_relay_writes(fixture, "events.sent_on");
         write_relay_toml(fixture, parks, "");
         init_existing(fixture);
-        expect(fixture, drain(fixture), 0);
+        expect(fixture, run_drain(fixture), 0);
         sql(fixture->conn, "INSERT INTO events (key) VALUES ('a'), ('b')");
-        expect(fixture, drain(fixture), 0);
+        expect(fixture, run_drain(fixture), 0);
         assert_int_equal(count_lines(fixture->process.out), 2);
         sql(fixture->conn, "UPDATE events SET status = 'NEW', topic = 'nowhere' WHERE key = 'a'");
-        expect(fixture, drain(fixture), 1);
+        expect(fixture, run_drain(fixture), 1);
         for (int j = 0; j < 2; j++) { /* also when its copy is gone */
             expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 1);
             expect(fixture,
@@ -213,9 +208,9 @@ TEST(a_column_that_init_makes_is_the_relays)
     expect(fixture, run_command(fixture, "init"), 5);
     execute_printed(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn, "INSERT INTO events (key) VALUES ('k')");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     expect(fixture, run_command(fixture, "check"), 0);
     assert_null(strstr(fixture->process.out, "so it does not say which rows"));
     expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);

@@ -57,11 +57,6 @@ static int tear_down_feed(void **state)
 
 FIXTURE(set_up_feed, tear_down_feed)
 
-static int drain(struct fixture *fixture)
-{
-    return run(fixture, "run", "--drain", "-c", fixture->config);
-}
-
 /* Takes the dashes away from the statement for the rows that are there. */
 static void uncomment_existing(char *text)
 {
@@ -137,7 +132,7 @@ TEST(a_table_of_uuids_is_sent_in_order_with_the_rows_that_it_has)
     sql(fixture->conn, INSERT_ROWS("\"messageKey\", topic, body"), table, ROWS + 1, 2 * ROWS);
     sql(fixture->conn, "RESET ROLE");
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_arrived_in_order(2 * ROWS - 1);
     assert_int_equal(
         sql_number(fixture->conn, "SELECT count(*) FROM %s WHERE \"processedAt\" IS NULL", table),
@@ -160,7 +155,7 @@ TEST(a_partitioned_table_is_sent_in_order)
         "CREATE TABLE parts_new PARTITION OF parts FOR VALUES FROM ('2001-01-01') TO ('2999-01-01');"
         " GRANT SELECT (id), UPDATE (published) ON parts TO " HARNESS_RELAY);
     sql(fixture->conn, INSERT_ROWS("aggregate_id, topic, data"), "parts", 1, ROWS);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_arrived_in_order(ROWS);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM parts WHERE NOT published"),
                      0);
@@ -183,7 +178,7 @@ TEST(a_status_is_set_also_for_a_row_that_was_parked_first)
         "INSERT INTO events VALUES (-1, '0', 'first', '{\"k\": 0, \"n\": 1}'),"
         " (2, '1', 'later', '{\"k\": 1, \"n\": 2}'),"
         " (3, '1', 'later', '{\"k\": 1, \"n\": 3}')");
-    expect(fixture, drain(fixture), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_int_equal(stored(stream), 1);
     assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(event_status, ' ' ORDER BY id)"
                                                 " FROM events"),
@@ -207,7 +202,7 @@ TEST(a_table_of_which_nothing_is_known_is_sent_row_by_row)
     feed(fixture, "public.plain", false);
     assert_says(fixture->process.out, "are not marked when they are sent: no column of it says so");
     sql(fixture->conn, "INSERT INTO plain VALUES (1, 1), (2, 1), (3, 1)");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_arrived_in_order(3);
 }
 

@@ -34,7 +34,7 @@ TEST(a_trigger_that_warns_of_each_row_costs_one_line_and_a_count)
 
     insert_rows(fixture);
     warn_at_each_row(fixture, "NEW.id");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), ROWS);
     assert_int_equal(
         process_count_words(&fixture->process, "database: a function warns (SQLSTATE 01000)"), 1);
@@ -61,7 +61,7 @@ TEST(a_commit_that_did_not_wait_for_its_standby_is_seen_in_a_flood)
     struct process *process = &fixture->process;
 
     write_config(fixture, "durable_before_publish = false", STDOUT_SINK);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0); /* leaves its note */
+    expect(fixture, run_drain(fixture), 0); /* leaves its note */
     process_free(process);
     insert_rows(fixture);
     warn_at_each_row(fixture, "translate(NEW.id::text, '0123456789', 'abcdefghij')");

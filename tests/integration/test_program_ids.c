@@ -59,7 +59,7 @@ static void open_with(struct fixture *fixture, const char *shape, const char *ou
 
 static const char *drain(struct fixture *fixture, int status)
 {
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), status);
+    expect(fixture, run_drain(fixture), status);
     return fixture->process.out;
 }
 

@@ -122,9 +122,9 @@ TEST(what_introspect_prints_passes_check_and_sends_each_row_once)
             sql(fixture->conn, "%s", cases[i].insert);
         expect(fixture, run(fixture, "explain", "--json", "-c", fixture->config), 0);
         assert_says(fixture->process.out, "\"outcome\":\"send\"");
-        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+        expect(fixture, run_drain(fixture), 0);
         assert_int_equal(count_lines(fixture->process.out), 1);
-        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+        expect(fixture, run_drain(fixture), 0);
         assert_int_equal(count_lines(fixture->process.out), 0);
     }
 }

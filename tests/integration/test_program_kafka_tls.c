@@ -229,7 +229,7 @@ TEST(each_right_way_carries_a_row)
         configure_way(fixture, right_ways[i].listener, right_ways[i].properties);
         check_until_created(fixture, 0);
         sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('" TOPIC "', '1')");
-        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+        expect(fixture, run_drain(fixture), 0);
         assert_int_equal(count_stored(), stored + 1);
         assert_null(strstr(fixture->process.err, "right"));
     }

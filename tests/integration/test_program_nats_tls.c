@@ -168,7 +168,7 @@ static void expect_row_arrives(struct fixture *fixture)
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
     emit_row(fixture);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(unsent(fixture), 0);
     assert_int_equal(stored_messages(), 1);
 }

@@ -113,12 +113,6 @@ static void send(PGconn *conn, const char *statement)
 #define INSERT_KEY(key, payload)                                                                   \
     "INSERT INTO outbox (topic, key, payload) VALUES ('t', '" key "', '" payload "')"
 
-static void drain(struct fixture *fixture)
-{
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
-    load_printed(fixture, fixture->process.out);
-}
-
 /* ---- init ---- */
 
 TEST(a_new_outbox_has_the_trigger_from_the_start)
@@ -137,7 +131,7 @@ TEST(a_new_outbox_has_the_trigger_from_the_start)
     init_order(fixture, 0);
     expect(fixture, run(fixture, "emit", "t", "k", "{}", "-c", fixture->config), 0);
     assert_string_equal(fixture->process.out, "1\n");
-    drain(fixture);
+    drain_printed(fixture, 0);
     assert_all_printed(fixture);
 }
 
@@ -283,7 +277,7 @@ TEST(each_way_of_drawing_ids_gives_way_to_the_trigger)
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox a, outbox b WHERE"
                                                    " a.sent_at IS NULL AND a.id > b.id"),
                          1);
-        drain(fixture);
+        drain_printed(fixture, 0);
         assert_int_equal(count_lines(fixture->process.out), 2);
     }
 }
@@ -424,11 +418,11 @@ TEST(an_event_waits_for_the_one_before_it_to_commit)
     second = harness_connect(fixture->url);
     insert_beside(first, second);
     wait_for_number(fixture->conn, 1, WAITERS);
-    drain(fixture);
+    drain_printed(fixture, 0);
     assert_int_equal(count_lines(fixture->process.out), 0);
     sql(first, "COMMIT");
     assert_string_equal(end_of(second), "");
-    drain(fixture);
+    drain_printed(fixture, 0);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2);
     assert_int_equal(sql_number(fixture->conn, INVERSIONS), 0);
     PQfinish(first);
@@ -445,9 +439,9 @@ TEST(without_the_trigger_it_overtakes_it)
     second = harness_connect(fixture->url);
     insert_beside(first, second);
     assert_string_equal(end_of(second), "");
-    drain(fixture);
+    drain_printed(fixture, 0);
     sql(first, "COMMIT");
-    drain(fixture);
+    drain_printed(fixture, 0);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2);
     assert_int_equal(sql_number(fixture->conn, INVERSIONS), 1);
     PQfinish(first);
@@ -570,7 +564,7 @@ TEST(a_prepared_transaction_keeps_its_keys)
     sql(fixture->conn, "COMMIT PREPARED '%s'", fixture->name); /* or the next test would wait */
     assert_string_equal(ended, "55P03");
     sql(other, INSERT_KEY("a", "2"));
-    drain(fixture);
+    drain_printed(fixture, 0);
     assert_keys_printed_in_order(fixture);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2);
     PQfinish(other);
@@ -843,7 +837,7 @@ TEST(names_may_need_quotes)
         sql(fixture->conn, "ALTER DATABASE %s SET standard_conforming_strings = off",
             sql_text(fixture->conn, "SELECT quote_ident(current_database())"));
     }
-    drain(fixture);
+    drain_printed(fixture, 0);
     assert_int_equal(count_lines(fixture->process.out), 2);
     sql(fixture->conn, "ALTER DATABASE %s RESET ALL",
         sql_text(fixture->conn, "SELECT quote_ident(current_database())"));

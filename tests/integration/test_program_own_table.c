@@ -16,11 +16,6 @@ static void write_config_for(struct fixture *fixture, const char *outbox)
                      outbox);
 }
 
-static int drain(struct fixture *fixture)
-{
-    return run(fixture, "run", "--drain", "-c", fixture->config);
-}
-
 static void assert_silent_about(const char *text, const char *what)
 {
     if (text != NULL && strstr(text, what) != NULL)
@@ -60,7 +55,7 @@ TEST(a_column_by_another_name_is_offered_before_one_is_added)
     expect(fixture, run_command(fixture, "check"), 3);
     for (size_t i = 0; i < sizeof offers / sizeof *offers; i++)
         assert_says(fixture->process.out, offers[i]);
-    expect(fixture, drain(fixture), 3);
+    expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, "hint=\"write id = \"event_no\" in [outbox.columns]");
 
     write_config_for(fixture, "table = \"events\"\n[outbox.columns]\nid = \"event_no\"\n"
@@ -71,7 +66,7 @@ TEST(a_column_by_another_name_is_offered_before_one_is_added)
     assert_string_equal(fixture->process.out, "the tables are ready\n");
     assert_says(fixture->process.err, offers[3]); /* without a key there is no order */
     sql(fixture->conn, "INSERT INTO events (subject) VALUES ('t')");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_says(fixture->process.err, "write key = \"message_key\" in [outbox.columns]");
 }
@@ -88,7 +83,7 @@ TEST(the_rows_of_a_table_to_which_init_adds_columns_are_sent)
     expect(fixture, run_command(fixture, "init"), 0); /* the first has created nothing */
     sql(fixture->conn, "INSERT INTO events (a) VALUES ('3')");
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 3);
     assert_says(fixture->process.out, "\"payload\":{}"); /* a tombstone would delete */
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
@@ -114,7 +109,7 @@ TEST(a_row_without_an_id_is_named)
     assert_non_null(fix);
     sql(fixture->conn, "%.*s", (int)strcspn(fix, "\n"), fix);
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 2);
     assert_silent_about(fixture->process.err, "may be NULL");
 
@@ -127,7 +122,7 @@ TEST(a_row_without_an_id_is_named)
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     process_await_words(&fixture->process, "may be NULL: a row without an id is never sent");
     process_stop(&fixture->process, SIGTERM);
-    expect(fixture, drain(fixture), 1); /* it ends, and has not sent everything */
+    expect(fixture, run_drain(fixture), 1); /* it ends, and has not sent everything */
     assert_says(fixture->process.err, "or rows without an id");
 }
 
@@ -161,7 +156,7 @@ TEST(a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made)
         if (i == 0) {
             expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 3);
             assert_string_equal(fixture->process.out, "");
-            expect(fixture, drain(fixture), 3);
+            expect(fixture, run_drain(fixture), 3);
             assert_says(fixture->process.err, "does not exist, but ");
         }
         sql(fixture->conn, "DROP TABLE %s", cases[i][0]);
@@ -192,7 +187,7 @@ TEST(a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named)
         expect(fixture, run_command(fixture, "check"), 3);
         assert_says(fixture->process.out, cases[i][1]);
     }
-    expect(fixture, drain(fixture), 3);
+    expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, "does not exist");
     write_config_for(fixture, "table = \"events\""); /* a tenant's may be a second one */
     expect(fixture, run_command(fixture, "init"), 0);
@@ -217,7 +212,7 @@ TEST(the_relays_own_tables_are_no_outbox)
     }
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "is no outbox: it is one that outbox-relay keeps beside");
-    expect(fixture, drain(fixture), 3);
+    expect(fixture, run_drain(fixture), 3);
 }
 
 /* Its name is that of the table of parked rows, and it belongs to the role of the outbox. */
@@ -263,10 +258,10 @@ TEST(a_name_has_any_characters)
         expect(fixture, run_command(fixture, "init"), 0);
         expect(fixture, run(fixture, "emit", "t", "k", "{\"n\":1}", "-c", fixture->config), 0);
         expect(fixture, run_command(fixture, "check"), 0);
-        expect(fixture, drain(fixture), 0);
+        expect(fixture, run_drain(fixture), 0);
         assert_says(fixture->process.out, "\"key\":\"k\"");
         expect(fixture, run(fixture, "replay", "--topic", "t", "-c", fixture->config), 0);
-        expect(fixture, drain(fixture), 0);
+        expect(fixture, run_drain(fixture), 0);
         assert_int_equal(count_lines(fixture->process.out), 1);
         expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
         expect(fixture, run_command(fixture, "status"), 0);
@@ -318,7 +313,7 @@ TEST(times_without_a_zone_are_read_in_the_one_that_is_configured)
     assert_silent_about(fixture->process.out, "has no time zone");
     expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "\"backlog_oldest_seconds\":3");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     load_printed(fixture, fixture->process.out);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed, events WHERE"
                                                " (line->>'created_at')::timestamptz = created_at"
@@ -360,7 +355,7 @@ TEST(a_zone_that_nobody_confirmed_is_said)
     assert_non_null(fix);
     sql(fixture->conn, "%.*s", (int)strcspn(fix, "\n"), fix);
     init_existing(fixture); /* the parked table follows */
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     load_printed(fixture, fixture->process.out);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE"
                                                " (line->>'created_at')::timestamptz BETWEEN now() -"
@@ -386,7 +381,7 @@ TEST(a_zone_of_a_role_is_said)
         PQdb(fixture->conn)); /* UTC in winter */
     expect(fixture, run_command(fixture, "check"), 0);
     assert_says(fixture->process.out, "sessions of this database have TimeZone Europe/London");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn, "DROP ROLE test_restricted");
     assert_says(fixture->process.err, "sessions of this database have TimeZone Europe/London");
 }
@@ -513,7 +508,7 @@ TEST(literals_mean_the_same_with_any_settings)
     sql(fixture->conn, "INSERT INTO events (topic, key, payload) VALUES ('a.b', 'k\\', '{}'),"
                        " ('axb', 'k\\', '{}')");
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_says(fixture->process.out, "\"topic\":\"a.b\",\"key\":\"k\\\\\"");
 }

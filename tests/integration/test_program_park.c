@@ -38,19 +38,13 @@ static void open_with(struct fixture *fixture, const char *order, const char *mo
     init_existing(fixture);
 }
 
-static void drain(struct fixture *fixture, int status)
-{
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), status);
-    load_printed(fixture, fixture->process.out);
-}
-
 /* Row 3 has an empty topic, and rows 6, 9 and 12 have its key. */
 static void insert_and_drain(struct fixture *fixture)
 {
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload) SELECT CASE n WHEN 3 THEN ''"
         " ELSE 'good' END, 'k' || n %% 3, to_jsonb(n) FROM generate_series(1, 12) n");
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     assert_int_equal(sql_number(fixture->conn,
                                 "SELECT count(*) FROM outbox WHERE id = 3 AND status = 'DEAD' AND"
                                 " last_error LIKE 'the topic is%%' AND attempts = 1 AND quoted ="
@@ -96,13 +90,13 @@ TEST(a_dead_row_is_mended_and_retried_where_it_is)
         assert_says(fixture->process.out, "\nfix           correct the row in public.outbox: its");
         sql(fixture->conn, "UPDATE outbox SET topic = 'nowhere' WHERE id = 3");
         expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
-        drain(fixture, 1);
+        drain_printed(fixture, 1);
         assert_says(fixture->process.err, "correct the row in public.outbox: its topic");
         expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
         assert_says(fixture->process.out, "correct the row in public.outbox: its topic");
         sql(fixture->conn, "UPDATE outbox SET topic = 'good' WHERE id = 3");
         expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
-        drain(fixture, 0);
+        drain_printed(fixture, 0);
         assert_all_left(fixture, orders[i % 2], mode);
     }
 }
@@ -116,7 +110,7 @@ TEST(a_row_that_its_owner_brings_back_within_where_is_sent_once_and_in_order)
         open_with(fixture, orders[i % 2], modes[i / 2], "");
         insert_and_drain(fixture);
         sql(fixture->conn, "UPDATE outbox SET topic = 'good', status = 'NEW' WHERE id = 3");
-        drain(fixture, 0);
+        drain_printed(fixture, 0);
         assert_all_left(fixture, orders[i % 2], modes[i / 2]);
     }
 }
@@ -130,10 +124,10 @@ TEST(a_row_that_is_brought_back_as_it_was_is_parked_again)
         open_with(fixture, orders[i % 2], modes[i / 2], "");
         insert_and_drain(fixture);
         sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('', '13')");
-        drain(fixture, 1);
+        drain_printed(fixture, 1);
         for (int j = 0; j < 2; j++) {
             sql(fixture->conn, "UPDATE outbox SET status = 'NEW' WHERE status <> 'SENT'");
-            drain(fixture, 1);
+            drain_printed(fixture, 1);
             assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE"
                                                        " state = 'dead' AND id IN (3, 13)"),
                              2);
@@ -144,7 +138,7 @@ TEST(a_row_that_is_brought_back_as_it_was_is_parked_again)
         }
         sql(fixture->conn, "DELETE FROM outbox WHERE id = 13; DELETE FROM outbox_parked WHERE id ="
                            " 13; UPDATE outbox SET topic = 'good', status = 'NEW' WHERE id = 3");
-        drain(fixture, 0);
+        drain_printed(fixture, 0);
         assert_all_left(fixture, orders[i % 2], modes[i / 2]);
     }
 }
@@ -157,7 +151,7 @@ static void open_mended(struct fixture *fixture, const char *order, const char *
         "INSERT INTO outbox (topic, key, payload) SELECT '', 'k' || n %% 50, to_jsonb(n) FROM"
         " generate_series(1, %d) n",
         rows);
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     sql(fixture->conn, "UPDATE outbox SET topic = 'good'");
 }
 
@@ -244,15 +238,15 @@ TEST(a_copy_changes_no_row_of_another_event)
     open_with(fixture, "none", "mark", "");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('', '\"old\"'), ('',"
                        " '\"older\"')");
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     sql(fixture->conn,
         "TRUNCATE outbox RESTART IDENTITY; INSERT INTO outbox (topic, payload,"
         " status) VALUES ('good', '\"draft\"', 'DRAFT'), ('good', '\"new\"', 'NEW')");
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 2);
     sql(fixture->conn, "UPDATE outbox_parked SET topic = 'good'");
     expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
-    drain(fixture, 0);
+    drain_printed(fixture, 0);
     assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(line->>'payload', ',' ORDER BY"
                                                 " line->>'payload') FROM printed"),
                         "new,old,older");
@@ -268,7 +262,7 @@ TEST(a_row_whose_copy_is_dropped_is_left_as_it_is)
     open_with(fixture, "key", "mark", "");
     insert_and_drain(fixture);
     expect(fixture, run(fixture, "dead", "drop", "3", "-c", fixture->config), 0);
-    drain(fixture, 0);
+    drain_printed(fixture, 0);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 11);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'DEAD'"),
                      1);
@@ -284,7 +278,7 @@ TEST(a_row_whose_values_cannot_be_computed_stays_and_is_computed_anew)
         sql(fixture->conn,
             "INSERT INTO outbox (topic, key, details) SELECT 'good', 'k' || n %% 3, CASE n WHEN 3"
             " THEN '{broken' ELSE n::text END FROM generate_series(1, 12) n");
-        drain(fixture, 1);
+        drain_printed(fixture, 1);
         assert_int_equal(
             sql_number(fixture->conn,
                        "SELECT count(*) FROM outbox WHERE id = 3 AND status = 'DEAD'"
@@ -292,7 +286,7 @@ TEST(a_row_whose_values_cannot_be_computed_stays_and_is_computed_anew)
             1);
         sql(fixture->conn, "UPDATE outbox SET details = '3' WHERE id = 3");
         expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
-        drain(fixture, 0);
+        drain_printed(fixture, 0);
         assert_all_left(fixture, orders[i], "mark");
     }
 }
@@ -312,7 +306,7 @@ static void retry_row_3(struct fixture *fixture)
     sql(fixture->conn, "ALTER TABLE outbox DISABLE TRIGGER keep; UPDATE outbox SET topic = 'good'"
                        " WHERE id = 3; ALTER TABLE outbox ENABLE TRIGGER keep");
     expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
-    drain(fixture, 0);
+    drain_printed(fixture, 0);
 }
 
 /* Its event has left, and must not leave again and again. */

@@ -198,10 +198,10 @@ TEST(a_dead_or_waiting_row_may_be_paused_and_leaves_afterwards)
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, state, due)"
                        " VALUES (7, gen_random_uuid(), 't', 'retry', now())");
     command(fixture, 0, "pause", "topic", "t");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_string_equal(fixture->process.out, "");
     command(fixture, 0, "resume", "topic", "t");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
@@ -212,7 +212,7 @@ TEST(a_pause_is_not_reported_as_a_missing_destination)
 
     command(fixture, 0, "pause", "key", "k");
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'k'), ('t', 'other')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_null(strstr(fixture->process.err, "the destination"));
 }
@@ -225,12 +225,12 @@ TEST(two_pauses_hold_a_row_until_both_are_over)
     command(fixture, 0, "pause", "key", "k");
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key) SELECT 't', 'k' FROM generate_series(1, 9)");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     command(fixture, 0, "resume", "topic", "t");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_string_equal(fixture->process.out, "");
     command(fixture, 0, "resume", "key", "k");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 9);
 }
 
@@ -256,7 +256,7 @@ TEST(pause_lists_what_is_paused_since_when_by_whom_and_why)
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
     assert_string_equal(process->out, "");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
 }
 
 TEST(what_cannot_be_paused_is_refused_with_the_way_out)
@@ -285,7 +285,7 @@ TEST(a_pause_adopts_no_rows)
 
     sql(fixture->conn, "COMMENT ON TABLE outbox IS NULL; INSERT INTO outbox (topic) VALUES ('t')");
     command(fixture, 0, "pause", "topic", "x");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+    expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, "adopt = true");
     assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
 }

@@ -173,7 +173,7 @@ TEST(every_way_relays_a_row)
         write_way(fixture, &ways[i]);
         sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
         expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
-        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+        expect(fixture, run_drain(fixture), 0);
         assert_int_equal(count_lines(fixture->process.out), 1);
     }
 }
@@ -183,7 +183,7 @@ static void expect_refusal(struct fixture *fixture, const char *cause, const cha
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
     assert_says(fixture->process.out, cause);
     assert_says(fixture->process.out, fix);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+    expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, cause);
     assert_says(fixture->process.err, fix);
     assert_null(strstr(fixture->process.err, "hunter2"));

@@ -20,7 +20,7 @@ static void keep_order(struct fixture *fixture)
 
 static void drain(struct fixture *fixture)
 {
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
 }
 
 /* What the last drain printed, in its order. */

@@ -243,7 +243,7 @@ TEST(ten_thousand_dead_rows_are_retried_at_once)
     assert_string_equal(fixture->process.out, "10000 rows will be tried again\n");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE " RETRIED),
                      10000);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 10000);
 }
 
@@ -278,7 +278,7 @@ TEST(a_drain_sends_a_parked_row_of_one_sink_while_another_is_away)
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, event_id, topic, key, payload, created_at, state, due)"
         " VALUES (1, gen_random_uuid(), 'here', 'k', '1', now(), 'retry', now())");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
@@ -313,7 +313,7 @@ TEST(a_running_relay_delivers_a_retried_row_with_its_event_id)
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('bad', '42')");
     (void)snprintf(event_id, sizeof event_id, "%s",
                    sql_text(fixture->conn, "SELECT event_id FROM outbox"));
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     write_config(fixture, "", STDOUT_SINK);
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     await_relay(fixture);
@@ -455,7 +455,7 @@ TEST(a_table_of_somebody_else_is_served_by_its_own_ids)
                  "adopt = true",
                  STDOUT_SINK "\n[[route]]\nmatch = \"good\"\nsink = \"out\"");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
     assert_says(fixture->process.out, "a row waits with topic \"bad\": no [[route]] matches");
     DEAD(fixture, 0, "show", "00000000-0000-0000-0000-0000000000AB");

@@ -197,7 +197,7 @@ TEST(a_role_that_may_run_programs_on_the_server_counts_as_a_superuser)
     write_config_as(fixture, NOBODY, "");
     expect(fixture, run(fixture, "emit", "-c", fixture->config, "t"), 3);
     assert_says(fixture->process.err, "is a superuser, or may become one");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+    expect(fixture, run_drain(fixture), 3);
     sql(fixture->conn, "REVOKE pg_execute_server_program FROM " NOBODY);
     expect(fixture, run(fixture, "emit", "-c", fixture->config, "t"), 0);
     drop_nobody(fixture);

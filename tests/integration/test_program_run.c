@@ -81,7 +81,7 @@ TEST(a_relay_killed_in_flight_loses_nothing)
                     "SELECT EXISTS (SELECT FROM outbox WHERE sent_at IS NOT NULL)::int");
     process_stop(process, SIGKILL);
     load_printed(fixture, process->out);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     load_printed(fixture, process->out);
     assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
     assert_all_printed(fixture);
@@ -102,7 +102,7 @@ TEST(a_drain_ends_when_nothing_is_left_although_the_broker_is_away)
     struct fixture *fixture = *state;
 
     write_config_with_a_sink_that_is_away(fixture);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
 }
 
 TEST(a_drain_waits_for_a_broker_while_a_row_is_left)
@@ -219,7 +219,7 @@ TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes)
 
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(i)"
                        " FROM generate_series(1, 5) i");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 5);
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, sent_at)"
                        " VALUES (6, gen_random_uuid(), 't', now(), 'sent', now())");
@@ -230,7 +230,7 @@ TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes)
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "backlog  0");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '\"new\"')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_says(fixture->process.out, "\"payload\":\"new\"");
     assert_says(fixture->process.err, "whose \"sent_at\" is set count as sent");
@@ -280,7 +280,7 @@ TEST(a_sent_at_that_every_row_has_is_not_the_relays)
             " INSERT INTO outbox (topic, sent_at) VALUES ('t', '2020-01-01')",
             definitions[i]);
         expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
-        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+        expect(fixture, run_drain(fixture), 0);
         assert_int_equal(count_lines(fixture->process.out), 1);
     }
 }

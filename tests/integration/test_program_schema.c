@@ -71,7 +71,7 @@ TEST(init_adds_what_a_parked_table_lacks)
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     assert_null(strstr(fixture->process.err, "ALTER TABLE"));
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
 }
 
@@ -110,7 +110,7 @@ TEST(init_creates_a_table_whose_name_has_no_schema_on_the_search_path)
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     sql(fixture->conn, "INSERT INTO shop.events (topic, payload) VALUES ('t', '1')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
@@ -121,7 +121,7 @@ TEST(an_absent_optional_column_is_reported_at_the_start)
 
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN headers");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_says(fixture->process.err,
                 "has no column \"headers\": its messages are sent without it");
     told = strstr(fixture->process.err, "its messages are sent without it");
@@ -270,7 +270,7 @@ static void assert_does_not_relay(struct fixture *fixture)
     assert_says(fixture->process.out, "is a superuser, or may become one");
     assert_says(fixture->process.out,
                 "fix: as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+    expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, "is a superuser, or may become one");
     assert_says(fixture->process.err, "allow_superuser = true in [database]");
     assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
@@ -294,7 +294,7 @@ TEST(a_superuser_relays_only_where_a_key_allows_it)
     connect_as(fixture, "postgres", "allow_superuser = true");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "warning: role \"postgres\" is a superuser");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
@@ -330,7 +330,7 @@ TEST(check_reports_a_sequence_that_the_relay_cannot_read)
     assert_says(fixture->process.out,
                 "GRANT SELECT ON SEQUENCE \"public\".\"outbox_id_seq\" TO \"restricted\";");
     sql(fixture->conn, "INSERT INTO outbox (topic) SELECT 't' FROM generate_series(1, 2000)");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 2000);
     sql(fixture->conn, "DROP OWNED BY restricted; DROP ROLE restricted");
 }
@@ -344,7 +344,7 @@ TEST(check_reports_ids_that_come_from_no_sequence)
     assert_says(fixture->process.out, "come from no sequence of the column");
     sql(fixture->conn, "INSERT INTO outbox (id, topic) SELECT i, 't' FROM generate_series(1, 2000)"
                        " i");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 2000);
 }
 
@@ -393,9 +393,9 @@ TEST(a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints)
     sql(fixture->conn, "%s", fixture->process.out);
     become(fixture, "hardened");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM hardened");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+    expect(fixture, run_drain(fixture), 3);
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
     assert_says(fixture->process.out, "error: missing privilege: EXECUTE on");
     assert_says(fixture->process.out, grant);
@@ -434,7 +434,7 @@ TEST(check_wants_ids_that_are_distinct_and_not_null)
                 "  fix: CREATE UNIQUE INDEX CONCURRENTLY ON \"public\".\"outbox\" (\"id\");\n");
     assert_null(strstr(fixture->process.out, "may be NULL"));
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn, "CREATE UNIQUE INDEX CONCURRENTLY ON outbox (id)");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
     sql(fixture->conn, "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey,"

@@ -27,12 +27,6 @@ static void open_table(struct fixture *fixture, const char *outbox, const char *
     init_existing(fixture);
 }
 
-static void drain(struct fixture *fixture, int status)
-{
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), status);
-    load_printed(fixture, fixture->process.out);
-}
-
 static void open_divided(struct fixture *fixture, const char *order)
 {
     char outbox[64];
@@ -47,11 +41,11 @@ static void send_corrected(struct fixture *fixture, const char *order)
     open_divided(fixture, order);
     sql(fixture->conn, "INSERT INTO outbox (key, payload, div) SELECT 'k', to_jsonb(n), CASE n WHEN"
                        " 2 THEN 0 ELSE n END FROM generate_series(1, 3) n");
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{div}', '\"5\"')"
                        " WHERE raw IS NOT NULL");
     expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
-    drain(fixture, 0);
+    drain_printed(fixture, 0);
 }
 
 /* How often each of the rows has left, as "payload type times", and that of the key in order. */
@@ -68,7 +62,7 @@ TEST(a_row_that_was_kept_as_a_whole_is_replayed_as_it_was_sent)
         send_corrected(fixture, orders[i]);
         expect(fixture, run(fixture, "replay", "--since", "1h", "-c", fixture->config), 0);
         assert_string_equal(fixture->process.out, "replayed 3\n");
-        drain(fixture, 0);
+        drain_printed(fixture, 0);
         assert_string_equal(sql_text(fixture->conn, LEFT), "1 10 2, 2 2 2, 3 3 2");
         /* It can be named by what it was sent with. */
         expect(fixture,
@@ -77,7 +71,7 @@ TEST(a_row_that_was_kept_as_a_whole_is_replayed_as_it_was_sent)
                                            " = '2' LIMIT 1"),
                    "-c", fixture->config),
                0);
-        drain(fixture, 0);
+        drain_printed(fixture, 0);
         assert_string_equal(sql_text(fixture->conn, LEFT), "1 10 2, 2 2 3, 3 3 2");
     }
 }
@@ -93,14 +87,14 @@ TEST(a_second_copy_of_a_row_waits_behind_the_first)
         sql(fixture->conn, "UPDATE outbox_parked SET state = 'dead', due = NULL, error = 'tried'"
                            " WHERE replayed_at IS NOT NULL");
         expect(fixture, run(fixture, "replay", "2", "-c", fixture->config), 0);
-        drain(fixture, 1);
+        drain_printed(fixture, 1);
         assert_string_equal(
             sql_text(fixture->conn,
                      "SELECT string_agg(state, ' ' ORDER BY seq) FROM outbox_parked WHERE"
                      " replayed_at IS NOT NULL"),
             i == 0 ? "dead behind" : "dead sent");
         expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
-        drain(fixture, 0);
+        drain_printed(fixture, 0);
         assert_string_equal(sql_text(fixture->conn, LEFT), "1 10 1, 2 2 3, 3 3 1");
         expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
         /* The other way round: the first copy is dropped. */
@@ -109,7 +103,7 @@ TEST(a_second_copy_of_a_row_waits_behind_the_first)
                            " WHERE replayed_at IS NOT NULL AND sent_at IS NULL");
         expect(fixture, run(fixture, "replay", "2", "-c", fixture->config), 0);
         expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
-        drain(fixture, 0);
+        drain_printed(fixture, 0);
         assert_string_equal(sql_text(fixture->conn, LEFT), "1 10 1, 2 2 4, 3 3 1");
     }
 }
@@ -129,7 +123,7 @@ static void change_table(struct fixture *fixture, const char *order, const char 
     sql(fixture->conn, "INSERT INTO outbox (key, payload, div, spare) SELECT 'k' || n %% 2,"
                        " to_jsonb(n), CASE n WHEN 2 THEN 0 ELSE n END, 'old' FROM"
                        " generate_series(1, 4) n");
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     sql(fixture->conn, "%s", ddl);
     sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{div}', '\"5\"')"
                        " WHERE raw IS NOT NULL");
@@ -223,10 +217,10 @@ TEST(a_row_that_was_kept_as_a_whole_is_sent_with_what_it_had_or_not_at_all)
             assert_says(fixture->process.out, cases[i].problem);
         }
         if (cases[i].problem != NULL) {
-            drain(fixture, 1);
+            drain_printed(fixture, 1);
             obey(fixture, cases[i].problem, cases[i].value);
         }
-        drain(fixture, 0);
+        drain_printed(fixture, 0);
         assert_2_left_before_4(fixture, cases[i].sent, i % 2 == 0);
     }
 }
@@ -238,7 +232,7 @@ TEST(a_row_that_was_kept_as_a_whole_is_not_sent_without_expressions)
     struct fixture *fixture = *state;
 
     change_table(fixture, "key", DIVIDED, "SELECT", "type = \"spare\"\n");
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     expect(fixture, run(fixture, "dead", "show", "2", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "no value of [outbox.columns] is computed now");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2);

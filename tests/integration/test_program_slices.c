@@ -119,7 +119,7 @@ TEST(a_table_that_was_marked_keeps_its_index_when_rows_are_deleted)
         expect(fixture, run_command(fixture, "status"), 0);
         assert_says(fixture->process.out, "backlog  0");
         sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'k')");
-        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+        expect(fixture, run_drain(fixture), 0);
         assert_int_equal(count_lines(fixture->process.out), 1);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 100);
         if (i == 0)
@@ -408,7 +408,7 @@ TEST(a_table_may_have_any_name)
         write_config_by_key(fixture, table);
         expect(fixture, run_command(fixture, "init"), 0);
         sql(fixture->conn, "INSERT INTO %s (topic, key) VALUES ('t', 'k'), ('t', NULL)", names[i]);
-        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+        expect(fixture, run_drain(fixture), 0);
         assert_int_equal(count_lines(fixture->process.out), 2);
     }
 }

@@ -44,11 +44,6 @@ static void insert_events(struct fixture *fixture, const char *status, int count
         status, count);
 }
 
-static int drain(struct fixture *fixture)
-{
-    return run(fixture, "run", "--drain", "-c", fixture->config);
-}
-
 /* Every version of every row, whatever statement may have touched it. */
 static void remember(struct fixture *fixture, const char *where)
 {
@@ -85,7 +80,7 @@ TEST(rows_that_another_program_has_sent_are_not_sent_by_a_first_run)
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "error: table \"public\".\"events\" was not created by"
                                       " outbox-relay: 1000 rows would be sent and deleted;");
-    expect(fixture, drain(fixture), 3);
+    expect(fixture, run_drain(fixture), 3);
     assert_string_equal(fixture->process.out, "");
     assert_says(fixture->process.err, "1000 rows would be sent and deleted; columns that may mark "
                                       "rows as sent: status (text), processed_at");
@@ -119,12 +114,12 @@ TEST(adopt_is_needed_once)
     init_existing(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
     assert_null(strstr(fixture->process.err, "warning"));
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 500);
     insert_events(fixture, "NEW", 50);
     write_config_for(fixture, "");
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 50);
 }
 
@@ -136,7 +131,7 @@ TEST(what_settles_a_table_is_neither_shown_nor_purged)
     insert_events(fixture, "NEW", 5);
     write_config_for(fixture, "adopt = true");
     init_existing(fixture);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "dead", "list", "--json", "-c", fixture->config), 0);
     assert_string_equal(fixture->process.out, "");
@@ -145,7 +140,7 @@ TEST(what_settles_a_table_is_neither_shown_nor_purged)
     assert_says(fixture->process.out, "\"dead\":0");
     insert_events(fixture, "NEW", 5);
     write_config_for(fixture, "");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 5);
 }
 
@@ -157,10 +152,10 @@ TEST(rows_that_come_once_a_table_was_seen_empty_are_the_relays)
     write_config_for(fixture, "on_sent = \"delete\"");
     init_existing(fixture);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_control"), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 10);
     make_events_without_sent_at(fixture);
     insert_events(fixture, "NEW", 10);
@@ -170,9 +165,9 @@ TEST(rows_that_come_once_a_table_was_seen_empty_are_the_relays)
     insert_events(fixture, "NEW", 10);
     expect(fixture, run_command(fixture, "check"), 3); /* it has only looked */
     sql(fixture->conn, "DELETE FROM events");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 10);
 }
 
@@ -185,7 +180,7 @@ TEST(a_table_that_init_created_needs_no_adopt)
     sql(fixture->conn, "ALTER TABLE events ADD COLUMN status text, ADD COLUMN done bool");
     sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 10);
 }
 
@@ -203,16 +198,16 @@ TEST(a_condition_is_refused_beside_a_relay_without_one)
             make_events(fixture);
         write_config_for(fixture, "");
         init_existing(fixture);
-        expect(fixture, drain(fixture), 0);
+        expect(fixture, run_drain(fixture), 0);
         write_config_for(fixture, "where = \"topic = 'mine'\"\nadopt = true");
-        expect(fixture, drain(fixture), 3); /* the index is missing too */
+        expect(fixture, run_drain(fixture), 3); /* the index is missing too */
         assert_says(fixture->process.err, "is relayed by another condition: \"rows are sent WHERE"
                                           " \"sent_at\" IS NULL\", not");
         expect(fixture, run_command(fixture, "init"), 5);
         assert_says(fixture->process.err, "is relayed by another condition");
         assert_says(fixture->process.out, "DROP INDEX CONCURRENTLY public.events_slice_idx;");
         execute_printed(fixture);
-        expect(fixture, drain(fixture), 3);
+        expect(fixture, run_drain(fixture), 3);
         assert_says(fixture->process.err, "is relayed by another condition");
     }
 }
@@ -261,7 +256,7 @@ TEST(sql_that_init_prints_for_another_database_marks_no_table_that_is_there)
     for (size_t i = 0; i < sizeof psql / sizeof *psql; i++)
         PQclear(PQexec(fixture->conn, psql[i]));
     init_existing(fixture);
-    expect(fixture, drain(fixture), 3);
+    expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, "10 rows would be sent and marked");
 }
 
@@ -277,13 +272,13 @@ TEST(a_restricted_role_settles_a_table_too)
     make_role(fixture, "adopter");
     log_in_as(fixture, "adopter");
     write_config_for(fixture, "");
-    expect(fixture, drain(fixture), 3);
+    expect(fixture, run_drain(fixture), 3);
     write_config_for(fixture, "adopt = true");
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
     write_config_for(fixture, "");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 10);
     sql(fixture->conn, "DROP OWNED BY adopter; DROP ROLE adopter");
 }
@@ -334,7 +329,7 @@ TEST(rows_outside_where_are_never_touched)
             expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
             assert_says(fixture->process.out, "\"backlog\":1000");
         }
-        expect(fixture, drain(fixture), 0);
+        expect(fixture, run_drain(fixture), 0);
         if (i < 2)
             assert_printed_in_order(fixture, 1000);
         assert_int_equal(count_lines(fixture->process.out), 1000);
@@ -368,7 +363,7 @@ TEST(the_index_holds_the_condition_and_no_other_serves)
                                 " AND pg_get_expr(indpred, indrelid) = '((sent_at IS NULL) AND"
                                 " (status = ''NEW''::text))'"),
                      1);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     write_config_for(fixture, "where = \"(( status)='NEW'::pg_catalog.text )\"");
     expect(fixture, run_command(fixture, "check"), 3); /* the same index, but another text */
     assert_null(strstr(fixture->process.out, "no index"));
@@ -386,7 +381,7 @@ TEST(without_order_the_index_holds_the_condition_too)
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY \"events_unsent_idx\" ON"
                                       " \"public\".\"events\" (\"id\") WHERE (status = 'NEW');\n");
     init_existing(fixture);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     write_config_for(fixture, "order = \"none\"\non_sent = \"delete\"\nwhere = \"status = 'A'\"");
     expect(fixture, run_command(fixture, "check"), 3); /* of another condition */
     assert_says(fixture->process.out, "warning: table \"public\".\"events\" has no index over its"
@@ -435,7 +430,7 @@ TEST(a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing)
     write_config_for(fixture, "order = \"none\"");
     init_existing(fixture);
     write_config_for(fixture, "order = \"none\"\nadopt = true\nwhere = \"id IN (SELECT 1)\"");
-    expect(fixture, drain(fixture), 3); /* without an index that has it */
+    expect(fixture, run_drain(fixture), 3); /* without an index that has it */
     assert_says(fixture->process.err, "[outbox] where: PostgreSQL refuses this condition:");
     sql(fixture->conn, "DROP TABLE events, events_parked, events_control");
     write_config_for(fixture, "where = \"tenant = 'a'\"");
@@ -453,7 +448,7 @@ TEST(a_row_that_an_update_brings_within_where_is_sent)
     make_events(fixture);
     write_config_for(fixture, NEW_ONLY);
     init_existing(fixture);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     insert_events(fixture, "HELD", 20);
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     insert_events(fixture, "NEW", 2000);
@@ -480,7 +475,7 @@ TEST(a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left)
     make_events(fixture);
     write_config_for(fixture, NEW_ONLY);
     init_existing(fixture);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
     sql(other, "BEGIN; UPDATE events SET status = 'HELD' WHERE id = 3");
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
@@ -527,9 +522,9 @@ TEST(the_relays_of_a_table_have_one_condition)
     make_events(fixture);
     write_config_for(fixture, "where = \"key = 'a'\"");
     init_existing(fixture);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn, "INSERT INTO events (topic, key) VALUES ('t', 'a'), ('t', 'b')");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     write_config_for(fixture, "where = \"key = 'b'\"\nadopt = true");
     expect(fixture, run_command(fixture, "init"), 5);
@@ -538,7 +533,7 @@ TEST(the_relays_of_a_table_have_one_condition)
     expect(fixture, run_command(fixture, "init"), 0);
     assert_says(fixture->process.err, "warning: [outbox] where: table \"public\".\"events\" is"
                                       " relayed by another condition");
-    expect(fixture, drain(fixture), 3);
+    expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err,
                 "[outbox] where: table \"public\".\"events\" is relayed by another condition:"
                 " \"rows are sent WHERE \"sent_at\" IS NULL AND (key = 'a')\", not \"rows are sent"
@@ -549,7 +544,7 @@ TEST(the_relays_of_a_table_have_one_condition)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
                      1);
     sql(fixture->conn, "DELETE FROM events_control WHERE kind = 'setting' AND name = 'condition'");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
@@ -568,10 +563,10 @@ TEST(the_relays_of_a_table_have_one_order_and_key)
     write_config_for(fixture, "");
     init_existing(fixture);
     sql(fixture->conn, "DELETE FROM events_control WHERE name = 'order'");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     for (int i = 0; i < 3; i++) {
         write_config_for(fixture, others[i]);
-        expect(fixture, drain(fixture), 3);
+        expect(fixture, run_drain(fixture), 3);
         (void)snprintf(line, sizeof line,
                        "[outbox] order: table \"public\".\"events\" is relayed by another order or"
                        " key: order = \"key\" with the key \"key\", not %s;",
@@ -583,14 +578,14 @@ TEST(the_relays_of_a_table_have_one_order_and_key)
     assert_says(fixture->process.out, "DELETE FROM \"public\".\"events_control\" WHERE kind ="
                                       " 'setting' AND name = 'order'");
     sql(fixture->conn, "DELETE FROM events_control WHERE name = 'order'");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
 }
 
 /* As if relays had sent from the table for a year. */
 static void adopt_long_ago(struct fixture *fixture)
 {
     say_only_relay_writes(fixture, "events.sent_at");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn, "UPDATE events_control SET set_at = now() - interval '1 year'");
 }
 
@@ -629,7 +624,7 @@ TEST(an_error_that_the_condition_raises_names_it)
     expect(fixture, run_command(fixture, "purge"), 3);
     assert_says(fixture->process.err, "[outbox] where cannot be evaluated");
     sql(fixture->conn, "TRUNCATE events RESTART IDENTITY");
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     insert_events(fixture, "NEW", 1);
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     process_await_words(&relay, "[outbox] where cannot be evaluated for a row of");
@@ -646,12 +641,12 @@ TEST(a_row_outside_where_that_cannot_be_read_is_not_parked)
     sql(fixture->conn, "ALTER TABLE events ADD COLUMN created_at text DEFAULT '2026-01-31'");
     write_config_for(fixture, NEW_ONLY);
     init_existing(fixture);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn, "INSERT INTO events (topic, key, created_at, status) VALUES"
                        " ('t', 'a', 'no time', 'OLD'), ('t', 'b', 'no time', 'NEW'),"
                        " ('t', 'c', '2026-01-31', 'NEW')");
     remember(fixture, "status = 'OLD'");
-    expect(fixture, drain(fixture), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_untouched(fixture);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_parked WHERE sent_at IS"
@@ -659,7 +654,7 @@ TEST(a_row_outside_where_that_cannot_be_read_is_not_parked)
                      1);
     sql(fixture->conn, "UPDATE events_parked SET created_at = '2026-01-31' WHERE sent_at IS NULL");
     expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
@@ -747,7 +742,7 @@ TEST(the_parked_table_follows_a_changed_type)
     execute_printed(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
+    expect(fixture, run_drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_says(fixture->process.out, "\"key\":\"k\"");
 }

@@ -125,12 +125,6 @@ static void insert_rows(struct fixture *fixture, const struct bad_row *bad)
 #define DEAD(fixture, ...)                                                                         \
     expect(fixture, run(fixture, "dead", __VA_ARGS__, "-c", (fixture)->config), 0)
 
-static void drain(struct fixture *fixture, int status)
-{
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), status);
-    load_printed(fixture, fixture->process.out);
-}
-
 static long long count_printed(struct fixture *fixture)
 {
     return sql_number(fixture->conn, "SELECT count(*) FROM printed");
@@ -161,7 +155,7 @@ static void mend_and_retry(struct fixture *fixture, const struct bad_row *bad)
 {
     sql(fixture->conn, "UPDATE outbox_parked SET %s WHERE state = 'dead'", bad->mend);
     expect(fixture, run(fixture, "dead", "retry", BAD, "-c", fixture->config), 0);
-    drain(fixture, 0);
+    drain_printed(fixture, 0);
     assert_int_equal(count_printed(fixture), 1001);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
                      1001);
@@ -194,7 +188,7 @@ static void deliver_beside(struct fixture *fixture, const struct bad_row *bad, c
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     sql(fixture->conn, "%s", bad->types);
     insert_rows(fixture, bad);
-    drain(fixture, 1); /* rows are left */
+    drain_printed(fixture, 1); /* rows are left */
     assert_int_equal(count_printed(fixture), keeps ? 1000 - BEHIND : 1000);
     assert_parked(fixture, bad, keeps ? BEHIND : 0);
     mend_and_retry(fixture, bad);
@@ -233,7 +227,7 @@ TEST(beside_many_of_them_all_others_are_delivered)
             "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i, CASE WHEN"
             " i %% 20 = 7 THEN E'\"caf\\xe9\"' ELSE to_jsonb(i) END"
             " FROM generate_series(1, 1000) i");
-        drain(fixture, 1);
+        drain_printed(fixture, 1);
         assert_int_equal(count_printed(fixture), 950);
         assert_int_equal(sql_number(fixture->conn,
                                     "SELECT count(*) FROM outbox_parked WHERE state ="
@@ -260,7 +254,7 @@ TEST(a_row_that_takes_more_than_two_seconds_to_read_is_given_up)
     insert_good(fixture, 1);
     sql(fixture->conn, "INSERT INTO outbox (topic, key, type) VALUES ('t', 'large', 'slow')");
     insert_good(fixture, 501);
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     assert_int_equal(count_printed(fixture), 1000);
     assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE state = 'dead'"),
                 "canceling statement due to statement timeout");
@@ -279,12 +273,12 @@ TEST(rows_whose_key_cannot_be_handed_over_hold_up_no_other_key)
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 't', CASE i %% 10 WHEN 3"
                        " THEN E'k\\xe9' ELSE 'k' || i %% 10 END, to_jsonb(i)"
                        " FROM generate_series(1, 200) i");
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     assert_int_equal(count_printed(fixture), 180);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 20);
     sql(fixture->conn, "UPDATE outbox_parked SET key = 'k3'");
     DEAD(fixture, "retry", "--all");
-    drain(fixture, 0);
+    drain_printed(fixture, 0);
     assert_int_equal(count_printed(fixture), 200);
     assert_int_equal(
         sql_number(fixture->conn,
@@ -317,7 +311,7 @@ static void park_beside_a_good_one(struct fixture *fixture, const struct bad_row
         " %s)",
         bad->columns, bad->values);
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('', 'k6')"); /* no such topic */
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_int_equal(
         sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"), 2);
 }
@@ -358,7 +352,7 @@ static void assert_retried(struct fixture *fixture)
     assert_says(fixture->process.out, "would retry 1\n");
     DEAD(fixture, "retry", BAD);
     assert_string_equal(fixture->process.out, "1 row will be tried again\n");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_int_equal(sql_number(fixture->conn,
                                 "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"
                                 " AND event_id = '" BAD "' AND payload IS NOT NULL"),
@@ -446,7 +440,7 @@ TEST(of_a_row_whose_values_are_damaged_the_id_is_parked)
     open_refusing(fixture, "XX001");
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'k5',"
                        " E'\"caf\\xe9\"'), ('t', 'k6', '1')");
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     assert_int_equal(count_printed(fixture), 1);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE id = 1"), 0);
     assert_int_equal(sql_number(fixture->conn,

@@ -51,7 +51,7 @@ static void make(struct fixture *fixture, const char *damage)
     sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox,"
                        " outbox_parked, outbox_control, outbox_slice");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload, sent_at) SELECT 'sent', n::text, to_jsonb(n),"
         " now() FROM generate_series(1, %d) n",
@@ -76,7 +76,7 @@ static void make(struct fixture *fixture, const char *damage)
 /* Everything unsent was printed once, each key in the order of its rows. */
 static void assert_drains(struct fixture *fixture)
 {
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1); /* one is dead */
+    expect(fixture, run_drain(fixture), 1); /* one is dead */
     sql(fixture->conn, "DROP TABLE IF EXISTS printed");
     load_printed(fixture, fixture->process.out);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'payload')"
@@ -150,7 +150,7 @@ TEST(run_and_check_say_what_the_tables_lack)
             assert_drains(fixture);
             continue;
         }
-        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+        expect(fixture, run_drain(fixture), 3);
         assert_says(fixture->process.err, shapes[i].lacks);
         assert_says(fixture->process.err, "outbox-relay init");
         expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
@@ -278,7 +278,7 @@ TEST(the_tables_of_a_newer_version_are_left_alone)
     expect(fixture, run_command(fixture, "init"), 0);
     assert_string_equal(
         sql_text(fixture->conn, "SELECT obj_description('outbox_control'::regclass)"), "our notes");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
 }
 
 /* Those of schema 1 have sentinel values, and a relay that knows these looks for the number on the

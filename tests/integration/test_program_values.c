@@ -43,12 +43,6 @@ static void make_table(struct fixture *fixture)
     sql(fixture->conn, TABLE);
 }
 
-static void drain(struct fixture *fixture, int status)
-{
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), status);
-    load_printed(fixture, fixture->process.out);
-}
-
 static void open_mode(struct fixture *fixture, const char *order)
 {
     char outbox[512];
@@ -70,7 +64,7 @@ TEST(a_message_is_made_by_expressions_and_its_row_is_marked_by_a_list)
         sql(fixture->conn,
             "INSERT INTO outbox (kind, details, body) SELECT 'Order',"
             " '{\"topic\": \"orders\"}', to_jsonb(n) FROM generate_series(1, 700) n");
-        drain(fixture, 0);
+        drain_printed(fixture, 0);
         assert_int_equal(
             sql_number(fixture->conn,
                        "SELECT count(DISTINCT line->>'id') FROM printed WHERE line->>'topic' ="
@@ -106,7 +100,7 @@ TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other
             assert_says(fixture->process.out,
                         "warning: a waiting row cannot be read and will be dead");
         }
-        drain(fixture, 1);
+        drain_printed(fixture, 1);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 490);
         assert_int_equal(
             sql_number(fixture->conn,
@@ -125,7 +119,7 @@ TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other
         sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{details}',"
                            " to_jsonb('{\"topic\": \"late\"}'::text)) WHERE id > 60");
         expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
-        drain(fixture, 1);
+        drain_printed(fixture, 1);
         assert_int_equal(sql_number(fixture->conn,
                                     "SELECT count(*) FROM printed WHERE line->>'topic' = 'late' AND"
                                     " line->'payload'->>'body' = line->'payload'->>'seq' AND"
@@ -166,7 +160,7 @@ TEST(a_row_may_fail_with_an_error_of_any_kind)
             " '%s' ELSE '%s' END, to_jsonb('t'::text) FROM generate_series(1, 100) n",
             words[2], words[1]);
         sql(fixture->conn, "%s", text);
-        drain(fixture, 1);
+        drain_printed(fixture, 1);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 99);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 5"
                                                    " AND state = 'dead' AND raw IS NOT NULL"),
@@ -189,12 +183,12 @@ TEST(a_row_that_is_kept_as_a_whole_comes_back_as_it_was)
         "INSERT INTO outbox (kind, details, body) VALUES ('k', '{broken', '[null]');"
         " CREATE TEMPORARY TABLE before AS SELECT to_jsonb(outbox) - 'id' AS row FROM"
         " outbox");
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{details}',"
                        " to_jsonb('{\"topic\": \"late\"}'::text)); UPDATE before SET row ="
                        " jsonb_set(row, '{details}', to_jsonb('{\"topic\": \"late\"}'::text))");
     expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
-    drain(fixture, 0);
+    drain_printed(fixture, 0);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed, before WHERE"
                                                " line->'payload' = row"),
                      1);
@@ -214,7 +208,7 @@ TEST(a_mark_that_leaves_some_rows_unsent_stops_no_other)
     sql(fixture->conn,
         "INSERT INTO outbox (kind, details) SELECT 'k' || n, '{\"topic\": \"t\"}' FROM"
         " generate_series(1, 20) n");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run_drain(fixture), 1);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'SENT'"),
                      10);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state IN"
@@ -238,7 +232,7 @@ TEST(a_row_that_cannot_be_computed_and_may_not_be_deleted_waits_and_harms_no_oth
         sql(fixture->conn,
             "INSERT INTO outbox (kind, details, body) SELECT 'k' || n, CASE n WHEN 7 THEN '{broken'"
             " ELSE '{\"topic\": \"orders\"}' END, to_jsonb(n) FROM generate_series(1, 50) n");
-        drain(fixture, 1);
+        drain_printed(fixture, 1);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 49);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 7"
                                                    " AND state = 'refused' AND error LIKE"
@@ -246,7 +240,7 @@ TEST(a_row_that_cannot_be_computed_and_may_not_be_deleted_waits_and_harms_no_oth
                          1);
         sql(fixture->conn, "DROP TRIGGER keep ON outbox");
         expect(fixture, run(fixture, "dead", "retry", "7", "-c", fixture->config), 0);
-        drain(fixture, 1);
+        drain_printed(fixture, 1);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 7"
                                                    " AND state = 'dead' AND raw LIKE '%%broken%%'"),
                          1);
@@ -284,7 +278,7 @@ TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
                         "1,3,5,7,9");
     /* Row 11 and the later row of its key are meant to wait, and so count for no limit. */
     sql(fixture->conn, "INSERT INTO outbox (kind, details) VALUES ('k1', '{\"topic\": \"t\"}')");
-    (void)run(fixture, "run", "--drain", "-c", fixture->config);
+    (void)run_drain(fixture);
     sql(fixture->conn,
         "UPDATE outbox_parked SET parked_at = now() - interval '1 day',"
         " created_at = now() - interval '1 day' WHERE state IN ('scheduled', 'behind')");
@@ -410,7 +404,7 @@ TEST(a_row_that_cannot_be_computed_is_not_sent_before_the_earlier_rows_of_its_ke
     assert_says(fixture->process.out, "3 rows will be tried again");
     write_relay_toml(fixture, "[outbox]\norder = \"key\"\n" OUTBOX COLUMNS
                               "[sink.gone]\ntype = \"stdout\"\n");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect(fixture, run_drain(fixture), 0);
     load_printed(fixture, fixture->process.out);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 104);
     assert_int_equal(sql_number(fixture->conn, LATE_ROWS), 0);
@@ -491,7 +485,7 @@ TEST(the_printed_grants_suffice_for_values_that_are_computed)
                 " on the functions of [outbox.headers] x-kind\n");
     sql(fixture->conn, "GRANT EXECUTE ON FUNCTION shop.name_of TO mapper");
     expect(fixture, run_command(fixture, "check"), 0);
-    drain(fixture, 1);
+    drain_printed(fixture, 1);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE (status, seq) IN"
                                                " (('SENT', 1), ('FAILED', 2))"),
                      2);
@@ -597,8 +591,7 @@ static void refuse_each(struct fixture *fixture, const char *outbox, const char 
                      fixture->process.err);
         if (i % 8 != 0) /* `run` refuses what `check` does: one of eight shows it */
             continue;
-        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config),
-               fixture->process.status == 2 ? 2 : 3);
+        expect(fixture, run_drain(fixture), fixture->process.status == 2 ? 2 : 3);
         assert_string_equal(fixture->process.out, "");
     }
     session_end(&session);
@@ -738,7 +731,7 @@ TEST(no_function_of_another_role_runs_by_a_column_that_nobody_named)
         else
             assert_null(strstr(fixture->process.out, "stranger"));
         if (i == 0 || i == 4) { /* `run` refuses what `check` does: one of each kind shows it */
-            expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+            expect(fixture, run_drain(fixture), 3);
             assert_says(fixture->process.err, "stranger");
         }
         sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN nobodys");
@@ -782,7 +775,7 @@ TEST(a_value_does_not_depend_on_the_settings_of_the_database)
     init_existing(fixture);
     for (int i = 0; i < 2; i++) {
         sql(fixture->conn, "INSERT INTO outbox (kind, details) VALUES ('k', 'the running dogs')");
-        drain(fixture, 0);
+        drain_printed(fixture, 0);
         assert_string_equal(sql_text(fixture->conn, "SELECT line->'headers'->>'a' FROM printed"),
                             "'dog':3 'run':2-$12.50");
         sql(fixture->conn,
@@ -830,12 +823,12 @@ TEST(an_event_trigger_that_the_role_may_not_run_is_named_with_what_to_type)
         "; CREATE FUNCTION keep_ddl() RETURNS event_trigger"
         " LANGUAGE plpgsql AS $$BEGIN INSERT INTO public.ddl_audit VALUES (tg_tag); END$$;"
         "CREATE EVENT TRIGGER keep_ddl ON ddl_command_end EXECUTE FUNCTION keep_ddl()");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+    expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, "cannot make the temporary view");
     assert_says(fixture->process.err,
                 "event trigger keep_ddl, which runs at each CREATE VIEW of this database");
     assert_says(fixture->process.err, "ALTER FUNCTION public.keep_ddl() SECURITY DEFINER;");
     sql(fixture->conn, "ALTER FUNCTION public.keep_ddl() SECURITY DEFINER");
-    drain(fixture, 0);
+    drain_printed(fixture, 0);
     sql(fixture->conn, "DROP EVENT TRIGGER keep_ddl; DROP FUNCTION keep_ddl; DROP TABLE ddl_audit");
 }
