@@ -8,6 +8,31 @@
 
 #define UUID_OID 2950 /* pg_type.dat */
 
+static const char *const columns[CLAIM_COLUMNS] = {
+    [CLAIM_ROW] = "relay_row",
+    [CLAIM_XMIN] = "relay_xmin",
+    [CLAIM_ID] = "id",
+    [CLAIM_EVENT_ID] = "event_id",
+    [CLAIM_TOPIC] = "topic",
+    [CLAIM_KEY] = "key",
+    [CLAIM_TYPE] = "type",
+    [CLAIM_PAYLOAD] = "payload",
+    [CLAIM_HEADERS] = "headers",
+    [CLAIM_CREATED_AT] = "created_at",
+    [CLAIM_LENGTHS] = "lengths",
+    [CLAIM_SLICE] = "relay_slice",
+    [CLAIM_BLOCKED] = "blocked",
+    [CLAIM_MORE_HEADERS] = "more_headers",
+    [CLAIM_DUE] = "due_ms",
+    [CLAIM_ATTEMPTS] = "attempts",
+    [CLAIM_WAITED] = "waited_ms",
+    [CLAIM_REPLAYED] = "replayed_at",
+    [CLAIM_PROBLEM] = "problem",
+    [CLAIM_IS_KNOWN] = "is_known",
+    [CLAIM_NOTE] = "note",
+    [CLAIM_IS_SENT] = "is_sent",
+};
+
 static inline struct text field(const PGresult *result, int row, int column)
 {
     int len = PQgetlength(result, row, column);
@@ -26,6 +51,13 @@ void fill_keep(struct batch *batch, PGresult *result)
 {
     batch->rows = result;
     batch->release_rows = release_result;
+}
+
+int fill_check(const struct batch *batch, struct error *error)
+{
+    int count = batch->parked || batch->refused ? CLAIM_COLUMNS : CLAIM_ATTEMPTS;
+
+    return wire_check_columns(batch->rows, columns, count, error);
 }
 
 void fill_fields(const struct batch *batch, struct message *message, int row)

@@ -125,42 +125,46 @@ static int queue_rows(struct round *round, const char *name, struct error *error
     return session_queue(&outbox->session, name, count, params, true, error);
 }
 
+/* The columns of first_row, lock_row and their like. */
+enum first_column {
+    FIRST_ROW, /* tid, binary */
+    FIRST_ID,
+    FIRST_NOTE, /* this column and the next of refused rows, as in enum claim_column */
+    FIRST_IS_SENT,
+    FIRST_COLUMNS
+};
+
+static const char *const first_columns[FIRST_COLUMNS] = {
+    [FIRST_ROW] = "relay_row",
+    [FIRST_ID] = "id",
+    [FIRST_NOTE] = "note",
+    [FIRST_IS_SENT] = "is_sent",
+};
+
 static void add_first_row(struct round *round, const PGresult *answer)
 {
     struct batch *batch = round->batch;
     struct message *message = batch_add(batch);
 
-    memcpy(message->row, PQgetvalue(answer, 0, 0), sizeof message->row);
-    message->id = batch_copy(batch, PQgetvalue(answer, 0, 1), (size_t)PQgetlength(answer, 0, 1));
+    memcpy(message->row, PQgetvalue(answer, 0, FIRST_ROW), sizeof message->row);
+    message->id = batch_copy(batch, PQgetvalue(answer, 0, FIRST_ID),
+                             (size_t)PQgetlength(answer, 0, FIRST_ID));
     message->unreadable = true;
     if (round->request->refused) {
-        message->note = wire_int8(PQgetvalue(answer, 0, 2));
-        message->is_sent = PQgetvalue(answer, 0, 3)[0] != 0;
+        message->note = wire_int8(PQgetvalue(answer, 0, FIRST_NOTE));
+        message->is_sent = PQgetvalue(answer, 0, FIRST_IS_SENT)[0] != 0;
     }
-}
-
-/* A statement and the enum of its columns are changed together, or nothing is read. */
-static int check_columns(const PGresult *answer, int last, struct error *error)
-{
-    if (PQnfields(answer) == last + 1)
-        return 0;
-    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                     "a statement of the claim returned %d columns instead of %d",
-                     PQnfields(answer), last + 1);
 }
 
 /* The rows of a claim stay in the batch, whose messages will point into them. */
 static int read_rows(struct round *round, PGresult *answer, struct error *error)
 {
-    const struct claim_request *request = round->request;
-
     fill_keep(round->batch, answer);
     if (is_claim(round))
-        return check_columns(answer,
-                             request->refused  ? CLAIM_IS_SENT
-                             : request->parked ? CLAIM_IS_KNOWN
-                                               : CLAIM_DUE,
-                             error);
+        return fill_check(round->batch, error);
+    if (wire_check_columns(answer, first_columns,
+                           round->request->refused ? FIRST_COLUMNS : FIRST_NOTE, error) < 0)
+        return -1;
     round->batch->count = 0;
     if (PQntuples(answer) > 0)
         add_first_row(round, answer);
@@ -168,6 +172,24 @@ static int read_rows(struct round *round, PGresult *answer, struct error *error)
 }
 
 /* ---- facts about the claim ---- */
+
+enum claimed_column {
+    CLAIMED_FLUSHED, /* bool: everything that the claim saw is on disk; NULL: it saw no row */
+    CLAIMED_XACT,    /* xid8, binary: the transaction, for pg_xact_status() */
+    CLAIMED_BEGAN,   /* timestamptz, binary: when the transaction began */
+    CLAIMED_DONE,    /* timestamptz, binary: when the claim had returned its rows */
+    CLAIMED_HIGH,    /* bool: the claim read from the high bounds; NULL: it read nothing */
+    CLAIMED_PAUSES,  /* text: what is paused (catalog/pauses.h) */
+    CLAIMED_SHAPE,   /* text: the shape of the tables (shape.sql) */
+    CLAIMED_REFUSED, /* bool: a note is due; NULL: there is no note (refused.h) */
+    CLAIMED_COLUMNS
+};
+
+static const char *const claimed_columns[CLAIMED_COLUMNS] = {
+    [CLAIMED_FLUSHED] = "flushed", [CLAIMED_XACT] = "xact",       [CLAIMED_BEGAN] = "began",
+    [CLAIMED_DONE] = "done",       [CLAIMED_HIGH] = "high",       [CLAIMED_PAUSES] = "pauses",
+    [CLAIMED_SHAPE] = "shape",     [CLAIMED_REFUSED] = "refused",
+};
 
 static int queue_binary(struct round *round, const char *name, struct error *error)
 {
@@ -183,7 +205,7 @@ static int read_claimed(struct round *round, PGresult *answer, struct error *err
 {
     struct outbox *outbox = round->outbox;
 
-    if (check_columns(answer, CLAIMED_TIMEOUT, error) < 0)
+    if (wire_check_columns(answer, claimed_columns, CLAIMED_COLUMNS, error) < 0)
         return -1;
     outbox->flushed = is_true(answer, CLAIMED_FLUSHED);
     outbox->xact =

@@ -2,10 +2,23 @@
 
 #include <arpa/inet.h>
 #include <endian.h>
-#include <libpq-fe.h>
 #include <string.h>
 
 #define HEADER_BYTES 20 /* of an array */
+
+int wire_check_columns(const PGresult *result, const char *const *names, int count,
+                       struct error *error)
+{
+    for (int i = 0; i < count; i++) {
+        const char *name = i < PQnfields(result) ? PQfname(result, i) : "missing";
+
+        if (strcmp(name, names[i]) != 0)
+            return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                             "column %d of a statement's result is %s instead of %s", i + 1, name,
+                             names[i]);
+    }
+    return 0;
+}
 
 int32_t wire_int4(const char *wire)
 {

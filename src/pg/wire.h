@@ -1,13 +1,21 @@
 #ifndef PG_WIRE_H
 #define PG_WIRE_H
 
+#include "base/error.h"
 #include "base/text.h"
 
+#include <libpq-fe.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* ---- results: values in PostgreSQL's wire formats are decoded */
+
+/* Whether the first columns of a statement's result have these names: its SQL and the enum by which
+ * its columns are read are changed together, or nothing is read. Returns 0, or -1 with *error set.
+ */
+int wire_check_columns(const PGresult *result, const char *const *names, int count,
+                       struct error *error);
 
 /* Big-endian integers of the binary protocol. */
 int32_t wire_int4(const char *wire);

@@ -1,8 +1,8 @@
 /* Claim and settle against a real PostgreSQL, on the level of outbox.h. */
 #include "integration/lane_fixture.h"
 
+#include "outbox/fill.h"
 #include "outbox/row.h"
-#include "outbox/sql.h"
 #include "outbox/state.h"
 
 #include "base/clock.h"

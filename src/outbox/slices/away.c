@@ -65,7 +65,7 @@ static int run_scan(struct session *session, const struct scan *scan, PGresult *
     if (session_queue(session, "scan", SCAN_PARAMS, scan->params, false, error) < 0 ||
         session_sync(session, error) < 0)
         return session_abort(session);
-    *result = session_answer(session, PGRES_TUPLES_OK, error);
+    *result = scan_answer(session, error);
     of_row = *result == NULL && is_of_topic(session, error);
     if ((*result == NULL && !of_row) ||
         session_skip(session, PGRES_PIPELINE_SYNC, of_row ? &other : error) < 0) {
@@ -101,6 +101,13 @@ static int scan_slices(struct slice_lock *lock, const struct claim_request *requ
     return 0;
 }
 
+enum topics_column { TOPICS_SLICE, TOPICS_ROW, TOPICS_COLUMNS };
+
+static const char *const topics_columns[TOPICS_COLUMNS] = {
+    [TOPICS_SLICE] = "slice",
+    [TOPICS_ROW] = "relay_row",
+};
+
 int away_find_row(struct slice_lock *lock, const struct claim_request *request,
                   struct message *found, struct error *error)
 {
@@ -122,7 +129,8 @@ int away_find_row(struct slice_lock *lock, const struct claim_request *request,
     }
     scan_free(&scan);
     failed = session_read_last(session, &last, error) < 0;
-    if (failed && last != NULL && is_of_topic(session, error)) {
+    if (failed && last != NULL && is_of_topic(session, error) &&
+        wire_check_columns(last, topics_columns, TOPICS_COLUMNS, error) == 0) {
         found->slice = wire_int4(PQgetvalue(last, 0, TOPICS_SLICE));
         memcpy(found->row, PQgetvalue(last, 0, TOPICS_ROW), sizeof found->row);
     } else if (failed) {

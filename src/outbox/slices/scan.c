@@ -6,6 +6,13 @@
 #define LONG_MS 50  /* a scan that takes longer is followed by one of fewer slices */
 #define SHORT_MS 10 /* a scan that takes less is followed by one of more slices */
 
+static const char *const columns[SCAN_COLUMNS] = {
+    [SCAN_SLICE] = "slice",
+    [SCAN_LOWEST] = "lowest",
+    [SCAN_READ_HIGH] = "read_high",
+    [SCAN_END] = "window_end",
+};
+
 /* The values of one array follow those of another. */
 static void *begin(struct array *array, void *memory, uint32_t element_oid, int count,
                    size_t element_bytes)
@@ -49,6 +56,16 @@ void scan_free(struct scan *scan)
 {
     free(scan->memory);
     scan->memory = NULL;
+}
+
+PGresult *scan_answer(struct session *session, struct error *error)
+{
+    PGresult *result = session_answer(session, PGRES_TUPLES_OK, error);
+
+    if (result == NULL || wire_check_columns(result, columns, SCAN_COLUMNS, error) == 0)
+        return result;
+    PQclear(result);
+    return NULL;
 }
 
 void scan_round_adapt(struct scan_round *round, int64_t took_ms, int slices)

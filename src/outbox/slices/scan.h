@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "outbox/slices/horizon.h"
-#include "pg/wire.h"
+#include "pg/session.h"
 
 /* The parameters of the scans in sql/, which find the lowest unsent id of each of some slices. It
  * locks none of the rows. */
@@ -25,6 +25,18 @@ struct scan {
 /* Returns 0, or -1 when there is no memory. Call scan_free() in either case. */
 int scan_fill(struct scan *scan, const struct horizon_view *view, int slices, struct error *error);
 void scan_free(struct scan *scan);
+
+/* The columns of a scan's result, in text format. */
+enum scan_column {
+    SCAN_SLICE,
+    SCAN_LOWEST, /* its lowest unsent id; NULL: none */
+    SCAN_READ_HIGH,
+    SCAN_END, /* of scan_window: the last id of the window; NULL: there are fewer rows */
+    SCAN_COLUMNS
+};
+
+/* Returns the next result of the session, which must be a scan's, as session_answer() does. */
+PGresult *scan_answer(struct session *session, struct error *error);
 
 /* Scans are followed by a pause of this many times their duration; full scans, of twice as many. */
 #define SCAN_REST 20

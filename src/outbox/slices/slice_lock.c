@@ -228,6 +228,22 @@ static int fail_number(const struct slice_lock *lock, int count, struct error *e
     return error_mark_schema(error);
 }
 
+/* The columns of lock_slices, lock_parked_slices and lock_refused_slices. */
+enum slices_column {
+    SLICES_LOCKED, /* text: the locked slices in the order of their locks, such as "3,9" */
+    SLICES_COUNT,  /* int4, binary: the number of slices; NULL: the slice table is empty */
+    SLICES_VALID,  /* bool, binary: the bounds were valid; otherwise the claim ignores them */
+    SLICES_SAME,   /* bool, binary: the table is the one that was described */
+    SLICES_COLUMNS
+};
+
+static const char *const slices_columns[SLICES_COLUMNS] = {
+    [SLICES_LOCKED] = "locked",
+    [SLICES_COUNT] = "slices",
+    [SLICES_VALID] = "valid",
+    [SLICES_SAME] = "same",
+};
+
 /* The table may have been replaced, or the number of slices changed. Two lanes that disagree about
  * the number of slices could claim rows of one key at the same time. */
 static int check_table(const struct slice_lock *lock, const PGresult *result, struct error *error)
@@ -245,11 +261,14 @@ static int check_table(const struct slice_lock *lock, const PGresult *result, st
 int slice_lock_read(struct slice_lock *lock, const PGresult *result,
                     const struct claim_request *request, struct error *error)
 {
-    int status = check_table(lock, result, error);
     const char *text;
     bool valid;
+    int status;
 
     lock->locked_count = 0;
+    if (wire_check_columns(result, slices_columns, SLICES_COLUMNS, error) < 0)
+        return session_abort(lock->owner.session);
+    status = check_table(lock, result, error);
     valid = PQgetvalue(result, 0, SLICES_VALID)[0] != 0;
     text = !claim_is_of_outbox(request) ? "" : PQgetvalue(result, 0, SLICES_LOCKED); /* "3,9" */
     while (*text != '\0' && lock->locked_count < SLICES_PER_CLAIM_MAX) {

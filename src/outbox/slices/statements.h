@@ -34,18 +34,4 @@ const char *horizon_statement_name(enum horizon_statement statement);
 const char *horizon_statement_text(enum horizon_statement statement,
                                    const struct outbox_options *options);
 
-/* The columns of lock_slices, lock_parked_slices and lock_refused_slices. */
-enum slices_column {
-    SLICES_LOCKED, /* text: the locked slices in the order of their locks, such as "3,9" */
-    SLICES_COUNT,  /* int4, binary: the number of slices; NULL: the slice table is empty */
-    SLICES_VALID,  /* bool, binary: the bounds were valid; otherwise the claim ignores them */
-    SLICES_SAME    /* bool, binary: the table is the one that was described */
-};
-
-enum holders_column { HOLDERS_FILE, HOLDERS_TRANSACTION, HOLDERS_PREPARED, HOLDERS_XID };
-
-enum scan_column { SCAN_SLICE, SCAN_LOWEST, SCAN_READ_HIGH, SCAN_END };
-
-enum topics_column { TOPICS_SLICE, TOPICS_ROW };
-
 #endif

@@ -290,11 +290,28 @@ static uint64_t parse_transaction(const char *text)
     return backend << 32 | (uint32_t)strtoul(*end == '/' ? end + 1 : end, NULL, 10);
 }
 
+enum holders_column {
+    HOLDERS_FILE,
+    HOLDERS_TRANSACTION,
+    HOLDERS_PREPARED,
+    HOLDERS_XID,
+    HOLDERS_COLUMNS
+};
+
+static const char *const holders_columns[HOLDERS_COLUMNS] = {
+    [HOLDERS_FILE] = "file",
+    [HOLDERS_TRANSACTION] = "transaction",
+    [HOLDERS_PREPARED] = "prepared",
+    [HOLDERS_XID] = "xid",
+};
+
 static int read_holders(struct watch *watch, const PGresult *result, struct horizon_tick *tick,
                         struct error *error)
 {
     int rows = PQntuples(result);
 
+    if (wire_check_columns(result, holders_columns, HOLDERS_COLUMNS, error) < 0)
+        return -1;
     free(watch->holders);
     watch->holders = calloc((size_t)rows, sizeof *watch->holders);
     if (watch->holders == NULL)
@@ -404,7 +421,7 @@ static enum scan_result read_scan(struct watch *watch, const struct scan *scan, 
     *took_ms = 0;
     if (scan->count == 0)
         return SCAN_DONE;
-    result = session_answer(&watch->session, PGRES_TUPLES_OK, error);
+    result = scan_answer(&watch->session, error);
     *took_ms = clock_now_ms() - began_ms;
     if (result == NULL)
         return watch_is_connected(watch) && *took_ms >= SCAN_MS_MAX / 2 ? SCAN_OVERRAN
@@ -473,7 +490,7 @@ static PGresult *find_lowest(struct watch *watch, struct error *error)
     if (scan_fill(&scan, &watch->view, 1, error) == 0 &&
         session_queue(session, "lowest", SCAN_PARAMS, scan.params, false, error) == 0 &&
         session_sync(session, error) == 0) {
-        result = session_answer(session, PGRES_TUPLES_OK, error);
+        result = scan_answer(session, error);
         (void)session_skip(session, PGRES_PIPELINE_SYNC, result != NULL ? error : &other);
     }
     scan_free(&scan);

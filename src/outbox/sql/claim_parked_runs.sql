@@ -105,7 +105,7 @@ locked AS MATERIALIZED (
     FOR UPDATE
 )
 {if first}
-SELECT relay_row, id::text FROM locked WHERE $2::int8 IS NOT NULL
+SELECT relay_row, id::text AS id FROM locked WHERE $2::int8 IS NOT NULL
 {else}
 {claimed_rows}
 {end}

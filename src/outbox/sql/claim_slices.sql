@@ -54,7 +54,7 @@ WITH held AS MATERIALIZED (
     LIMIT {limit}
 )
 {if first}
-SELECT relay_row, {locked_id}::text FROM locked WHERE $2::int8 IS NOT NULL
+SELECT relay_row, {locked_id}::text AS id FROM locked WHERE $2::int8 IS NOT NULL
 {else}
 {claimed_rows}
 {end}

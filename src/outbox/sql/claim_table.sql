@@ -21,7 +21,7 @@ WITH wal AS MATERIALIZED (
     {if marking}FOR NO KEY UPDATE{else}FOR UPDATE{end} SKIP LOCKED
 )
 {if first}
-SELECT relay_row, {locked_id}::text FROM locked WHERE $2::int8 IS NOT NULL
+SELECT relay_row, {locked_id}::text AS id FROM locked WHERE $2::int8 IS NOT NULL
 {else}
 {claimed_rows}
 {end}

@@ -1,16 +1,18 @@
 -- use: lane claimed
--- Runs after a claim in its transaction, and returns facts about the whole claim, in the order of enum claimed_column
--- (outbox/sql.h). The pauses are read here, by a snapshot that is younger than the table lock of this transaction:
+-- Runs after a claim in its transaction, and returns facts about the whole claim, with the names and in the order of
+-- round.c. The pauses are read here, by a snapshot that is younger than the table lock of this transaction:
 -- `pause` waits for those who held that lock when it committed, so that all others have seen it. The last column ends
 -- `hurry`.
 SELECT current_setting('synchronous_standby_names') = ''
-           AND pg_current_wal_flush_lsn() >= nullif(current_setting('outbox_relay.wal', true), '')::pg_lsn,
-       pg_current_xact_id_if_assigned(),
-       transaction_timestamp(),
-       clock_timestamp(),
-       nullif(current_setting('outbox_relay.read_high', true), '')::bool,
-       (SELECT string_agg(kind || ' ' || name, E'\n' ORDER BY set_at, kind, name) FROM {control} WHERE {is_pause}),
-       ({shape}),
+           AND pg_current_wal_flush_lsn() >= nullif(current_setting('outbox_relay.wal', true), '')::pg_lsn AS flushed,
+       pg_current_xact_id_if_assigned() AS xact,
+       transaction_timestamp() AS began,
+       clock_timestamp() AS done,
+       nullif(current_setting('outbox_relay.read_high', true), '')::bool AS high,
+       (SELECT string_agg(kind || ' ' || name, E'\n' ORDER BY set_at, kind, name)
+        FROM {control} WHERE {is_pause}) AS pauses,
+       ({shape}) AS shape,
        CASE WHEN EXISTS (SELECT FROM {parked} WHERE state IN ('refused', 'unsettled')) THEN
-           EXISTS (SELECT FROM {parked} WHERE state IN ('refused', 'unsettled') AND due <= statement_timestamp()) END,
+           EXISTS (SELECT FROM {parked} WHERE state IN ('refused', 'unsettled') AND due <= statement_timestamp())
+       END AS refused,
        set_config('statement_timeout', '{statement_ms}', true)

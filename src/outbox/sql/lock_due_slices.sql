@@ -19,10 +19,10 @@ WITH wal AS MATERIALIZED (
     {end}
      AS valid
 )
-SELECT coalesce(array_to_string(locked_slices, ','), ''),
-       (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1),
-       true,
-       true,
+SELECT coalesce(array_to_string(locked_slices, ','), '') AS locked,
+       (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1) AS slices,
+       true AS valid,
+       true AS same,
        set_config('outbox_relay.slices', coalesce(locked_slices::text, '{}'), true),
        set_config('outbox_relay.lows', coalesce(lows::text, '{}'), true),
        set_config('outbox_relay.highs', coalesce(highs::text, '{}'), true),

@@ -1,7 +1,7 @@
 -- use: lane lock_row
 -- Locks one unsent row of the outbox, whose slice is locked, if there are slices. Reads no value of it but the id.
 -- $1 tid.
-SELECT ctid, {id}::text
+SELECT ctid AS relay_row, {id}::text AS id
 FROM {outbox}
 WHERE ctid = $1::tid
   AND {slice_of_row} = ANY (coalesce(nullif(current_setting('outbox_relay.slices', true), ''), '{0}')::int4[])

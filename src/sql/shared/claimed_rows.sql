@@ -1,4 +1,4 @@
--- Part of every claim: the values of the locked rows, in the order of enum claim_column (outbox/sql.h).
+-- Part of every claim: the values of the locked rows, with the names and in the order of fill.c.
 --
 -- A row that changed before it was locked is returned in a version that the snapshot does not see; then everything up
 -- to the current WAL position must be flushed. The age of its xmin shows whether this is possible.
@@ -12,32 +12,33 @@
 --
 -- OFFSET 0 keeps the planner from converting a payload to text twice, once for its length.
 SELECT CASE WHEN age(relay_xmin) > (SELECT snapshot_age FROM wal) THEN relay_row
-            WHEN set_config('outbox_relay.wal', pg_current_wal_insert_lsn()::text, true) IS NOT NULL THEN relay_row END,
+            WHEN set_config('outbox_relay.wal', pg_current_wal_insert_lsn()::text, true) IS NOT NULL THEN relay_row
+       END AS relay_row,
        relay_xmin,
        id,
        event_id,
-       CASE WHEN octet_length(topic) > 1025 THEN left(topic, 1025) ELSE topic END,
-       CASE WHEN whole OR octet_length(key) <= {key_bytes_max} THEN key END,
-       CASE WHEN whole THEN type END,
-       CASE WHEN whole THEN payload END,
-       CASE WHEN whole THEN headers END,
+       CASE WHEN octet_length(topic) > 1025 THEN left(topic, 1025) ELSE topic END AS topic,
+       CASE WHEN whole OR octet_length(key) <= {key_bytes_max} THEN key END AS key,
+       CASE WHEN whole THEN type END AS type,
+       CASE WHEN whole THEN payload END AS payload,
+       CASE WHEN whole THEN headers END AS headers,
        created_at,
-       CASE WHEN NOT whole THEN int8send(coalesce(octet_length(payload), -1)) || int8send(meta_len) END,
+       CASE WHEN NOT whole THEN int8send(coalesce(octet_length(payload), -1)) || int8send(meta_len) END AS lengths,
        relay_slice,
        blocked,
-       CASE WHEN whole THEN more_headers END,
+       CASE WHEN whole THEN more_headers END AS more_headers,
        CASE WHEN not_before > clock_timestamp() THEN
            CASE WHEN isfinite(not_before)
                 THEN ceil(least(extract(epoch FROM not_before - clock_timestamp()), 3155760000) * 1000)::int8
-                ELSE 3155760000000 END END
-                {if from_parked}
-                ,
-                attempts, waited_ms, replayed_at, relay_kept_problem, is_known
-                {end}
-                {if from_refused}
-                ,
-                attempts, waited_ms, replayed_at, relay_noted, relay_is_sent
-                {end}
+                ELSE 3155760000000 END END AS due_ms
+       {if from_parked}
+       , attempts, waited_ms, replayed_at, relay_kept_problem AS problem, is_known, NULL::int8 AS note,
+       NULL::bool AS is_sent
+       {end}
+       {if from_refused}
+       , attempts, waited_ms, replayed_at, NULL::text AS problem, NULL::bool AS is_known, relay_noted AS note,
+       relay_is_sent AS is_sent
+       {end}
 FROM (
     SELECT *, CASE
         WHEN payload IS NULL AND NOT payload_is_null THEN false

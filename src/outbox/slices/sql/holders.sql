@@ -14,7 +14,7 @@ WITH RECURSIVE above (oid) AS (
            OR locktype = 'relation' AND mode = 'RowExclusiveLock' AND relation = ANY (ARRAY(SELECT oid FROM above))
               AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()))
 )
-SELECT file.node, virtualtransaction, holder.prepared, running.xid
+SELECT file.node AS file, virtualtransaction AS transaction, holder.prepared, running.xid
 FROM (SELECT CASE WHEN coalesce(to_regclass({outbox_text})::oid = {outbox_oid}, false)
     THEN pg_relation_filenode({outbox_oid})::int8 END) file (node)
 LEFT JOIN (

@@ -31,10 +31,10 @@ WITH wal AS MATERIALIZED (
     {end}
      AS valid
 )
-SELECT coalesce(array_to_string(locked_slices, ','), ''),
-       (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1),
-       (SELECT valid FROM bounds),
-       coalesce(to_regclass({outbox_text})::oid = {outbox_oid}, false),
+SELECT coalesce(array_to_string(locked_slices, ','), '') AS locked,
+       (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1) AS slices,
+       (SELECT valid FROM bounds) AS valid,
+       coalesce(to_regclass({outbox_text})::oid = {outbox_oid}, false) AS same,
        set_config('outbox_relay.slices', coalesce(locked_slices::text, '{}'), true),
        set_config('outbox_relay.lows', coalesce(lows::text, '{}'), true),
        set_config('outbox_relay.highs', coalesce(highs::text, '{}'), true),

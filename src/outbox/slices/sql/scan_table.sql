@@ -7,7 +7,7 @@ WITH held AS MATERIALIZED (
                     = ANY (xids))
      FROM (SELECT $4::xid8[] AS xids) holders) AS running
 )
-SELECT relay_scan.slice, found.lowest, (SELECT running FROM held), NULL
+SELECT relay_scan.slice, found.lowest, (SELECT running FROM held) AS read_high, NULL AS window_end
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high)
 LEFT JOIN LATERAL (
     SELECT {id} AS lowest

@@ -10,7 +10,7 @@ WITH held AS MATERIALIZED (
                     = ANY (xids))
      FROM (SELECT $4::xid8[] AS xids) holders) AS running
 )
-SELECT relay_scan.slice, found.lowest, (SELECT running FROM held), found.last
+SELECT relay_scan.slice, found.lowest, (SELECT running FROM held) AS read_high, found.last AS window_end
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high)
 LEFT JOIN LATERAL (
     SELECT coalesce(min(id) FILTER (WHERE number <= {window} AND ours),
