@@ -47,7 +47,7 @@ struct reading {
 struct statement audit_statement(const struct outbox_options *options, bool parked)
 {
     struct statement statement = {
-        .text = parked ? statement_audit_parked_rows : statement_audit_rows,
+        .text = statement_audit_rows,
         .facts = "",
         .kind = parked ? CLAIM_PARKED : CLAIM_OUTBOX,
         .limit = AUDIT_PAGE_ROWS,

@@ -103,13 +103,11 @@ static int delete_parts(struct run *run, int first, int count, struct error *err
 
 static int purge_pages(struct run *run, struct error *error)
 {
-    const char *page = has_sequential_ids(&run->admin->table) ? statement_purge_page
-                                                              : statement_purge_page_unordered;
     const char *params[2] = {run->age, run->purge->place};
     int rows = 1;
 
     while (rows > 0 && !is_over(run)) {
-        run->page = admin_query(run->admin, page, 2, params, error);
+        run->page = admin_query(run->admin, statement_purge_page, 2, params, error);
         if (run->page == NULL)
             return -1;
         rows = PQntuples(run->page);
@@ -158,9 +156,7 @@ int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
     (void)snprintf(run.age, sizeof run.age, "%" PRId64, age_ms);
     status = purge_quickly(&run, statement_purge_parked, error);
     if (status == 0 && table_knows_sent(&admin->table))
-        status = purge_quickly(
-            &run, has_sequential_ids(&admin->table) ? statement_purge : statement_purge_unordered,
-            error);
+        status = purge_quickly(&run, statement_purge, error);
     if (status == 0 && table_knows_sent(&admin->table))
         status = purge_pages(&run, error);
     if (status < 0)

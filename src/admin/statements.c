@@ -28,19 +28,9 @@ static struct parked_statement parked_of(const struct sql_use *use)
 {
     bool retries = strstr(use->name, "retry") != NULL;
     struct parked_statement statement = {
-        .text = use->text,
-        .by_id = sql_names(use->facts, "by_id"),
-        .as_json = sql_names(use->facts, "as_json"),
-        .shown = sql_names(use->facts, "shown"),
-        .newest_first = sql_names(use->facts, "newest_first"),
-        .picks = sql_names(use->facts, "picks"),
-        .drops = sql_names(use->facts, "drops"),
-        .changed = sql_names(use->facts, "changed"),
-        .would_change = sql_names(use->facts, "would_change"),
-        .page_rows = PARKED_PAGE_ROWS,
-    };
+        .text = use->text, .facts = use->facts, .page_rows = PARKED_PAGE_ROWS};
 
-    if (statement.changed)
+    if (sql_names(use->facts, "changed"))
         statement.done = retries ? "retried" : "dropped";
     else
         statement.done = retries ? "would retry" : "would drop";
@@ -50,14 +40,12 @@ static struct parked_statement parked_of(const struct sql_use *use)
 /* A statement has the facts of one of two lists. */
 static char *render(const struct sql_use *use, const struct table_facts *tables)
 {
-    const struct sql_fact besides[] = {
-        {.name = strcmp(use->facts, "unsent_from") == 0 ? NULL : use->facts}, {.name = NULL}};
     const struct parked_statement parked = parked_of(use);
     const struct admin_facts about = {
         .tables = *tables, .unsent_from = sql_names(use->facts, "unsent_from") ? 1 : INT64_MIN};
     struct sql_facts more;
     const struct sql_facts facts = admin_facts(&about, &more);
-    const struct sql_facts with = {.list = besides, .more = &facts};
+    const struct sql_facts with = {.names = use->facts, .more = &facts};
 
     return strcmp(use->user, "parked") == 0 ? parked_sql(&parked, tables)
                                             : sql_render(use->text, &with);

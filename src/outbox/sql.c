@@ -92,7 +92,6 @@ static bool is_so(const void *about, const char *name)
     const struct sql_truth all[] = {
         {"from_parked", parked},
         {"from_refused", statement->kind == CLAIM_REFUSED},
-        {"first", sql_names(statement->facts, "first")},
         {"one_row", one_row},
         {"computed_now", computes(about)},
         {"has_more", parked || computes(about)},
@@ -137,7 +136,6 @@ static const struct sql_fact facts[] = {
     {"statement_ms", .text = FACT_NUMBER(SESSION_STATEMENT_MS)},
     {"from_parked", .is = is_so},
     {"from_refused", .is = is_so},
-    {"first", .is = is_so},
     {"one_row", .is = is_so},
     {"computed_now", .is = is_so},
     {"has_more", .is = is_so},
@@ -153,7 +151,8 @@ char *sql_statement(const struct statement *statement, const struct slice_facts 
     struct sql_facts tables;
     struct sql_facts slices = slice_facts(about, &tables);
     const struct lane_facts lane = {.statement = statement, .slices = about};
-    const struct sql_facts list = {.list = facts, .about = &lane, .more = &slices};
+    const struct sql_facts list = {
+        .names = statement->facts, .list = facts, .about = &lane, .more = &slices};
 
     return sql_render(statement->text, &list);
 }

@@ -10,10 +10,11 @@
 /* What has been written of a text. */
 struct rendering {
     FILE *out;
-    int indent;  /* of the line on which a file was put in: that of the file's other lines */
-    int pending; /* spaces that the line begins with; they are written before anything else */
-    bool blank;  /* the line has nothing but spaces so far */
-    bool failed; /* no memory for a value, or an {if} or {end} alone */
+    int indent;   /* of the line on which a file was put in: that of the file's other lines */
+    int newlines; /* they and the spaces are written before anything else */
+    int pending;  /* spaces that the line begins with */
+    bool blank;   /* the line has nothing but spaces so far */
+    bool failed;  /* no memory for a value, or an {if} or {end} alone */
 };
 
 const char *sql_body(const char *statement)
@@ -54,18 +55,37 @@ bool sql_truth(const struct sql_truth *all, const char *name)
 static const struct sql_fact *find(const struct sql_facts **facts, const char *name, size_t len)
 {
     for (; *facts != NULL; *facts = (*facts)->more)
-        for (const struct sql_fact *fact = (*facts)->list; fact->name != NULL; fact++)
+        for (const struct sql_fact *fact = (*facts)->list; fact != NULL && fact->name != NULL;
+             fact++)
             if (strlen(fact->name) == len && memcmp(fact->name, name, len) == 0)
                 return fact;
     return NULL;
 }
 
+static bool has_name(const char *names, const char *name, size_t len)
+{
+    for (size_t next; *names != '\0'; names += next + (names[next] == ' ')) {
+        next = strcspn(names, " ");
+        if (next == len && memcmp(names, name, len) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_true(const struct sql_facts *facts, const char *name, size_t len)
 {
     bool is_negated = *name == '!';
-    const struct sql_fact *fact = find(&facts, name + is_negated, len - is_negated);
+    bool is = false;
+    const struct sql_fact *fact;
 
-    return (fact != NULL && (fact->is == NULL || fact->is(facts->about, fact->name))) != is_negated;
+    name += is_negated;
+    len -= is_negated;
+    for (const struct sql_facts *at = facts; at != NULL && !is; at = at->more)
+        is = at->names != NULL && has_name(at->names, name, len);
+    fact = find(&facts, name, len);
+    if (!is && fact != NULL)
+        is = fact->is == NULL || fact->is(facts->about, fact->name);
+    return is != is_negated;
 }
 
 bool sql_holds(const char *condition, const struct sql_facts *facts)
@@ -80,20 +100,15 @@ bool sql_holds(const char *condition, const struct sql_facts *facts)
 
 bool sql_names(const char *names, const char *name)
 {
-    size_t len = strlen(name);
-
-    for (size_t next; *names != '\0'; names += next + (names[next] == ' ')) {
-        next = strcspn(names, " ");
-        if (next == len && memcmp(names, name, len) == 0)
-            return true;
-    }
-    return false;
+    return has_name(names, name, strlen(name));
 }
 
 /* ---- texts ---- */
 
 static void put_spaces(struct rendering *rendering)
 {
+    for (; rendering->newlines > 0; rendering->newlines--)
+        (void)fputc('\n', rendering->out);
     if (rendering->blank)
         (void)fprintf(rendering->out, "%*s", rendering->pending, "");
     rendering->blank = false;
@@ -102,8 +117,7 @@ static void put_spaces(struct rendering *rendering)
 static void put_char(struct rendering *rendering, char c, bool is_shown)
 {
     if (c == '\n') {
-        if (is_shown)
-            (void)fputc(c, rendering->out);
+        rendering->newlines += is_shown;
         rendering->pending = rendering->indent;
         rendering->blank = true;
     } else if (c == ' ' && rendering->blank) {
@@ -141,12 +155,17 @@ static const char *pass(struct rendering *rendering, const char *text, size_t le
 static const char *put_block(struct rendering *rendering, const char *text, bool is_shown,
                              const struct sql_facts *facts);
 
+/* The newline in front of an {end} that is the file's last line is left out, too. */
 static void put_file(struct rendering *rendering, const char *text, const struct sql_facts *facts)
 {
     int indent = rendering->indent;
 
     rendering->indent = rendering->pending;
     (void)put_block(rendering, sql_body(text), true, facts);
+    if (rendering->blank && rendering->newlines > 0) {
+        rendering->newlines--;
+        rendering->blank = false;
+    }
     rendering->indent = indent;
 }
 
@@ -229,6 +248,7 @@ char *sql_render(const char *statement, const struct sql_facts *facts)
         return NULL;
     rest = put_block(&rendering, sql_body(statement), true, facts);
     rendering.failed |= *rest == '{'; /* a variant's end without its beginning */
+    put_spaces(&rendering);
     if (fclose(rendering.out) == 0 && !rendering.failed)
         return text;
     free(text);

@@ -36,7 +36,8 @@ bool sql_truth(const struct sql_truth *all, const char *name);
 
 /* A fact that no list has is not true. */
 struct sql_facts {
-    const struct sql_fact *list;  /* ends with a name of NULL */
+    const char *names;            /* of facts that are true besides, divided by spaces, or NULL */
+    const struct sql_fact *list;  /* ends with a name of NULL; NULL: none */
     const void *about;            /* what the facts of this list are about */
     const struct sql_facts *more; /* facts of a lower room; NULL: none */
 };

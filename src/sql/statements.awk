@@ -10,7 +10,7 @@ BEGIN {
         users[list[i]] = 1
     # What a head may say behind "with". The first two are for the list of a lane's statements alone.
     split("levels blocked first from_parked from_refused unsent_from borrowed by_id shown changed picks drops newest_first " \
-          "as_json would_change", list)
+          "as_json would_change of_none numbers", list)
     for (i in list)
         given[list[i]] = 1
 }

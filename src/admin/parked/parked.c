@@ -152,7 +152,7 @@ static int open_walk(struct walk *walk, struct admin *admin, struct error *error
 
     walk->statement = parked_statement(request);
     if (request->verb == PARKED_SHOW) {
-        PGresult *result = parked_query(admin, statement_payload_is_bytea, 0, NULL, error);
+        PGresult *result = parked_query(admin, statement_payload_is_bytea, NULL, 0, NULL, error);
 
         if (result == NULL)
             return -1;

@@ -13,14 +13,52 @@
 
 /* ---- facts ---- */
 
+/* {shown_key} and so on: a value of a parked row as text. */
+static int put_shown(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    const struct parked_statement *statement = about;
+    const char *column = fact->name + strlen("shown_");
+    bool is_always = strcmp(column, "id") == 0 || strcmp(column, "event_id") == 0 ||
+                     strcmp(column, "error") == 0;
+
+    if (statement->detail == PARKED_WHOLE)
+        return fprintf(out, "%s::text", column) < 0 ? -1 : 0;
+    if (statement->detail == PARKED_LEFT_OUT && !is_always)
+        return fputs("NULL::text", out) < 0 ? -1 : 0;
+    return fprintf(out, "encode(convert_to(%s::text, getdatabaseencoding()), 'escape')", column) < 0
+               ? -1
+               : 0;
+}
+
+static int put_payload_bytes(FILE *out, const void *about)
+{
+    const struct parked_statement *statement = about;
+    const char *bytes =
+        statement->payload_is_bytea ? "octet_length(payload)" : "octet_length(payload::text)";
+
+    return fputs(statement->detail == PARKED_LEFT_OUT ? "NULL::bigint" : bytes, out) < 0 ? -1 : 0;
+}
+
 char *parked_sql(const struct parked_statement *statement, const struct table_facts *about)
 {
     const struct sql_facts tables = table_facts(about);
-    struct sql_fact facts[24] = {
+    char page_rows[16];
+    struct sql_fact facts[40] = {
         {"done", .text = statement->done},
-        {"page_rows", .text = NULL},
+        {"page_rows", .text = page_rows},
         {"looked_rows", .text = FACT_NUMBER(REPLAY_LOOKED_ROWS)},
         {"payload_max", .text = FACT_NUMBER(PARKED_PAYLOAD_MAX)},
+        {"shown_id", .put_named = put_shown},
+        {"shown_event_id", .put_named = put_shown},
+        {"shown_topic", .put_named = put_shown},
+        {"shown_key", .put_named = put_shown},
+        {"shown_type", .put_named = put_shown},
+        {"shown_error", .put_named = put_shown},
+        {"shown_created_at", .put_named = put_shown},
+        {"shown_headers", .put_named = put_shown},
+        {"shown_raw", .put_named = put_shown},
+        {"shown_payload", .put_named = put_shown},
+        {"payload_bytes", .put = put_payload_bytes},
     };
     const struct sql_truth given[] = {
         {"by_id", statement->by_id},
@@ -32,27 +70,24 @@ char *parked_sql(const struct parked_statement *statement, const struct table_fa
         {"drops", statement->drops},
         {"changed", statement->changed},
         {"would_change", statement->would_change},
-        {"payload_is_bytea", statement->payload_is_bytea},
         {"shows_bytes", statement->payload_is_bytea && statement->detail != PARKED_LEFT_OUT},
         {"whole", statement->detail == PARKED_WHOLE},
-        {"left_out", statement->detail == PARKED_LEFT_OUT},
     };
-    const struct sql_facts list = {.list = facts, .more = &tables};
-    char page_rows[16];
-    size_t count = 4;
+    const struct sql_facts list = {
+        .names = statement->facts, .list = facts, .about = statement, .more = &tables};
+    size_t count = 15;
 
     (void)snprintf(page_rows, sizeof page_rows, "%d", statement->page_rows);
-    facts[1].text = page_rows;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].is)
             facts[count++].name = given[i].name;
     return sql_render(statement->text, &list);
 }
 
-PGresult *parked_query(struct admin *admin, const char *statement, int param_count,
-                       const char *const *params, struct error *error)
+PGresult *parked_query(struct admin *admin, const char *statement, const char *facts,
+                       int param_count, const char *const *params, struct error *error)
 {
-    char *sql = parked_sql(&(struct parked_statement){.text = statement},
+    char *sql = parked_sql(&(struct parked_statement){.text = statement, .facts = facts},
                            &(struct table_facts){&admin->table, admin->options});
 
     return admin_query_sql(admin, sql, param_count, params, error);
@@ -67,7 +102,7 @@ PGresult *parked_query_since(struct admin *admin, const char *statement, const c
     PGresult *result;
 
     (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms);
-    result = parked_query(admin, statement, 2, params, error);
+    result = parked_query(admin, statement, NULL, 2, params, error);
     if (result == NULL && since != NULL && error_is_sqlstate(error, "22"))
         (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                         "--since: not a duration or a timestamp: %s", since);

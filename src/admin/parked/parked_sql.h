@@ -16,8 +16,9 @@ enum parked_detail {
 };
 
 struct parked_statement {
-    const char *text; /* with facts */
-    const char *done; /* to each row */
+    const char *text;  /* with facts */
+    const char *facts; /* names of those that are true besides, or NULL */
+    const char *done;  /* to each row */
     /* What the request says. */
     bool by_id;
     bool by_topic;
@@ -42,9 +43,10 @@ struct parked_statement parked_statement(const struct parked_request *request);
 /* The statement as it is sent; free() it. NULL: no memory. */
 char *parked_sql(const struct parked_statement *statement, const struct table_facts *about);
 
-/* Runs a statement that has a text alone (session_query). */
-PGresult *parked_query(struct admin *admin, const char *statement, int param_count,
-                       const char *const *params, struct error *error);
+/* Runs a statement of which nothing but `facts` is true, which are names divided by spaces
+ * (session_query). */
+PGresult *parked_query(struct admin *admin, const char *statement, const char *facts,
+                       int param_count, const char *const *params, struct error *error);
 
 /* Runs such a statement with a moment as its two parameters: a duration before now, or a timestamp;
  * NULL: any time. */

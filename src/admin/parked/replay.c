@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The parameters of replay_chosen.sql. */
+/* The parameters of replay.sql. */
 enum replay_param {
     REPLAY_LOW,
     REPLAY_SINCE,
@@ -112,11 +112,9 @@ static int find_ids(struct replay *replay, struct error *error)
     int status = -1;
 
     if (words != NULL && (events != NULL || !request->is_repair))
-        result = parked_query(replay->admin,
-                              request->is_repair      ? statement_repair_ids
-                              : words_are_ids(replay) ? statement_replay_ids
-                                                      : statement_replay_words,
-                              request->is_repair ? 2 : 1, params, error);
+        result = parked_query(
+            replay->admin, request->is_repair ? statement_repair_ids : statement_replay_ids,
+            words_are_ids(replay) ? "numbers" : NULL, request->is_repair ? 2 : 1, params, error);
     else
         (void)error_no_memory(error);
     free(words);
@@ -183,8 +181,8 @@ static PGresult *ask(const struct replay *replay, bool dry_run, int limit, struc
         [REPLAY_KEYS] = replay->keys};
 
     (void)snprintf(rows, sizeof rows, "%d", limit);
-    return parked_query(replay->admin, dry_run ? statement_replay_count : statement_replay,
-                        REPLAY_PARAMS, params, error);
+    return parked_query(replay->admin, statement_replay, dry_run ? NULL : "changed", REPLAY_PARAMS,
+                        params, error);
 }
 
 /* Replaces *kept, unless the value is NULL. */

@@ -1,12 +1,6 @@
 -- use: desk count_purgeable if has_sent_at
 -- Counts all sent rows of the outbox that are old enough.
 -- $1 int8 the age in ms.
-SELECT count(*) FROM {outbox} WHERE {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND
-{if own_mark}
-{where} IS NOT TRUE AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
-{else}
-{where}
-{if !own_table}
- AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
-{end}
-{end}
+SELECT count(*)
+FROM {outbox}
+WHERE {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}

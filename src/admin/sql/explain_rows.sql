@@ -5,36 +5,34 @@
 -- $1 int8 how many; by ids: $2 and $3, the ids and the event ids as arrays.
 WITH found AS MATERIALIZED (
     SELECT ctid AS place, {id} AS id, {if event_id_is_searched}{event_id}{else}NULL{end} AS event_id,
-           CASE WHEN {id} IS NULL THEN 'without an id' WHEN {unsent} THEN 'unsent' ELSE
-           {if own_mark}
-           'sent, or left out by where'
-           {else}
-           {if marked_by_time}
-           CASE WHEN {sent_at} IS NULL THEN 'left out by where' ELSE 'sent' END
-           {else}
-           'left out by where'
-           {end}
-           {end}
-            END AS state,
+           CASE WHEN {id} IS NULL THEN 'without an id'
+                WHEN {unsent} THEN 'unsent'
+                {if own_mark}
+                ELSE 'sent, or left out by where' END AS state,
+                {else}
+                {if marked_by_time}
+                ELSE CASE WHEN {sent_at} IS NULL THEN 'left out by where' ELSE 'sent' END END AS state,
+                {else}
+                ELSE 'left out by where' END AS state,
+                {end}
+                {end}
            {if parked_exists}
-           CASE WHEN {id} IN (SELECT id FROM {parked} WHERE sent_at IS NULL) THEN {identity} END
+           CASE WHEN {id} IN (SELECT id FROM {parked} WHERE sent_at IS NULL) THEN {identity} END AS identity
            {else}
-           NULL::text
+           NULL::text AS identity
            {end}
-            AS identity
     FROM {outbox}
     WHERE {is_explained}
     ORDER BY {outbox_name}.{id} DESC NULLS LAST LIMIT $1::int8
 ), parked AS (
     {if parked_exists}
-    SELECT ctid AS place, seq, id, event_id::text AS event_id, state, error, state IN ('refused',
-        'unsettled') AS is_of_note, identity
+    SELECT ctid AS place, seq, id, event_id::text AS event_id, state, error,
+           state IN ('refused', 'unsettled') AS is_of_note, identity
     FROM {parked}
     WHERE sent_at IS NULL AND (id IN (SELECT found.id FROM found) OR {is_explained_parked})
     {else}
     SELECT NULL::tid AS place, NULL::int8 AS seq, NULL::{id_type} AS id, NULL::text AS event_id, NULL::text AS state,
-           NULL::text AS error, NULL::bool AS is_of_note,
-           NULL::text AS identity
+           NULL::text AS error, NULL::bool AS is_of_note, NULL::text AS identity
     WHERE false
     {end}
 ), explained AS (

@@ -8,8 +8,8 @@ FROM (
     SELECT coalesce(seqincrement, 1)::numeric AS step,
            coalesce(CASE WHEN has_sequence_privilege(seqrelid, 'SELECT, USAGE')
                          THEN pg_sequence_last_value(seqrelid) END,
-                    {if id_is_unique}(SELECT max({id}) FROM {outbox}){else}NULL::int8{end}, seqstart - seqincrement,
-                        0)::numeric AS last,
+                    {if id_is_unique}(SELECT max({id}) FROM {outbox}){else}NULL::int8{end},
+                    seqstart - seqincrement, 0)::numeric AS last,
            CASE WHEN seqincrement < 0 THEN greatest(seqmin, $2::numeric) ELSE least(seqmax, $3::numeric) END AS edge,
            CASE WHEN seqincrement < 0 THEN least(seqmax, 0) ELSE greatest(seqmin, 0) END AS origin
     FROM (VALUES ($1::oid)) id (sequence)

@@ -2,10 +2,10 @@
 -- configuration write it, type, its category, whether it is NOT NULL, the constant that is its default, and the values
 -- that its type or a CHECK of it alone lets it have, a line each; the table's name as SQL
 -- writes it, without its schema; and whether the column alone is the primary key.
-SELECT a.attname, quote_ident(a.attname), CASE WHEN a.attname::text ~ '[".]|^ | $' THEN '"'
-    || replace(a.attname::text, '"', '""') || '"'
-     ELSE a.attname::text END, format_type(a.atttypid, a.atttypmod), t.typcategory,
-       a.attnotnull,
+SELECT a.attname, quote_ident(a.attname),
+       CASE WHEN a.attname::text ~ '[".]|^ | $' THEN '"' || replace(a.attname::text, '"', '""') || '"'
+            ELSE a.attname::text END,
+       format_type(a.atttypid, a.atttypmod), t.typcategory, a.attnotnull,
        substring(pg_get_expr(d.adbin, d.adrelid) FROM '^''([^'']*)''(::[a-z "_.]+)?$'),
        (SELECT string_agg(value, E'\n')
         FROM (SELECT enumlabel AS value FROM pg_catalog.pg_enum WHERE enumtypid = a.atttypid

@@ -1,34 +1,27 @@
--- use: desk purge if has_sent_at sequential_ids
--- Deletes sent rows of the outbox that are old enough, a batch of them, and returns their number. Ids are
--- sequential, so the rows with the lowest ids are the oldest: only these are read, and no index on sent_at is needed.
+-- use: desk purge if has_sent_at
+-- Deletes sent rows of the outbox that are old enough, a batch of them, and returns their number. If ids are
+-- sequential, the rows with the lowest ids are the oldest: only these are read, and no index on sent_at is needed.
+-- Otherwise it may read every row.
 -- $1 int8 the age in ms.
 WITH purged AS (
     DELETE FROM {outbox}
     WHERE ctid = ANY (ARRAY(
+        {if sequential_ids}
         SELECT ctid
         FROM (
-            SELECT ctid, {sent_at} AS relay_sent_at FROM {outbox} WHERE
-            {if own_mark}
-            {where} IS NOT TRUE AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name
-                = 'condition')
-            {else}
-            {where}
-            {if !own_table}
-             AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
-            {end}
-            {end}
-             ORDER BY {id} LIMIT {purge_rows}
+            SELECT ctid, {sent_at} AS relay_sent_at
+            FROM {outbox}
+            WHERE {was_sent}
+            ORDER BY {id} LIMIT {purge_rows}
         ) oldest
-        WHERE relay_sent_at < clock_timestamp() - $1::int8 * interval '1 millisecond'))
-      AND {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND
-      {if own_mark}
-      {where} IS NOT TRUE AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
-      {else}
-      {where}
-      {if !own_table}
-       AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
-      {end}
-      {end}
+        WHERE relay_sent_at < clock_timestamp() - $1::int8 * interval '1 millisecond'
+        {else}
+        SELECT ctid
+        FROM {outbox}
+        WHERE {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
+        LIMIT {purge_rows}
+        {end}))
+      AND {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
     RETURNING 1
 )
 SELECT count(*) FROM purged

@@ -3,15 +3,8 @@
 -- $1 int8 the age in ms; $2 tid[] the rows.
 WITH purged AS (
     DELETE FROM {outbox}
-    WHERE ctid = ANY ($2::tid[]) AND {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND
-    {if own_mark}
-    {where} IS NOT TRUE AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
-    {else}
-    {where}
-    {if !own_table}
-     AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
-    {end}
-    {end}
+    WHERE ctid = ANY ($2::tid[]) AND {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond'
+      AND {was_sent}
     RETURNING 1
 )
 SELECT count(*) FROM purged

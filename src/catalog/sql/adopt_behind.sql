@@ -3,4 +3,4 @@
 -- Makes the first row of a key due when the row that it waited for is gone. Without order = "key" no row waits for
 -- another, so all such rows become due.
 UPDATE {parked} head SET state = 'retry', due = clock_timestamp()
-WHERE state = 'behind' AND due IS NULL AND sent_at IS NULL AND {if keyed}{is_head}{else}true{end}
+WHERE state = 'behind' AND due IS NULL AND sent_at IS NULL AND {is_head}

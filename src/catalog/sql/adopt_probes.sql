@@ -11,10 +11,10 @@ WHERE due IS NULL AND sent_at IS NULL AND seq = ANY (ARRAY(
              SELECT seq AS next
              FROM {parked} head
              WHERE head.waits_for = missed.waits_for AND due IS NULL AND sent_at IS NULL
-                 AND {if keyed}{is_head}{else}true{end}
+                 AND {is_head}
              ORDER BY due, seq LIMIT 1
          ) nexts
     WHERE NOT EXISTS (
         SELECT FROM {parked} head
         WHERE head.waits_for = missed.waits_for AND head.due IS NOT NULL AND head.sent_at IS NULL
-            AND {if keyed}{is_head}{else}true{end})))
+            AND {is_head})))

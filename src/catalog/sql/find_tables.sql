@@ -30,7 +30,7 @@ SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relh
                        WHEN a.attname = 'set_at' THEN a.atttypid = 'timestamptz'::regtype
                        ELSE false END) = 6
        AND (pg_has_role(control.relowner, outbox.relowner, 'MEMBER')
-        OR control.relowner = (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = current_user)),
+            OR control.relowner = (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = current_user)),
        substring(control.note FROM '^outbox-relay: schema ([0-9]{1,9})(;|$)'),
        pg_has_role(control.relowner, 'USAGE') AND coalesce(control.note LIKE 'outbox-relay: schema %', true),
        EXISTS (SELECT FROM pg_catalog.pg_attribute a

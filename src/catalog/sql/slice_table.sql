@@ -9,7 +9,7 @@ SELECT own.oid IS NOT NULL,
             WHERE a.attrelid = own.oid AND a.attname IN ('slice', 'slices') AND NOT a.attisdropped
               AND a.atttypid = 'int4'::regtype) = 2
        AND (pg_has_role(own.relowner, outbox.relowner, 'MEMBER')
-        OR own.relowner = (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = current_user))
+            OR own.relowner = (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = current_user))
 FROM (VALUES (to_regclass({slice_table_text}))) AS t (oid)
 LEFT JOIN pg_catalog.pg_class own ON own.oid = t.oid
 LEFT JOIN pg_catalog.pg_class outbox ON outbox.oid = to_regclass({outbox_text})

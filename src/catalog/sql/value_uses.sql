@@ -32,8 +32,8 @@ WITH RECURSIVE reach (class, id) AS (
     FROM pg_catalog.pg_rewrite r
     JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::regclass AND d.objid = r.oid
     JOIN pg_catalog.pg_class c ON d.refclassid = 'pg_catalog.pg_class'::regclass AND d.refobjid = c.oid
-    WHERE $1 = '' AND r.ev_class = to_regclass('pg_temp.relay_value') AND c.oid NOT IN (r.ev_class,
-        to_regclass({outbox_text}))
+    WHERE $1 = '' AND r.ev_class = to_regclass('pg_temp.relay_value')
+      AND c.oid NOT IN (r.ev_class, to_regclass({outbox_text}))
 ), used AS (
     SELECT 'calls ' || p.oid::regprocedure AS what, p.proowner AS owner, p.pronamespace AS namespace,
            $1 = '' AS is_chosen, p.oid AS function, false AS is_relation

@@ -31,7 +31,7 @@ enum scan_column {
     SCAN_SLICE,
     SCAN_LOWEST, /* its lowest unsent id; NULL: none */
     SCAN_READ_HIGH,
-    SCAN_END, /* of scan_window: the last id of the window; NULL: there are fewer rows */
+    SCAN_END, /* of scan.sql: the last id of the window; NULL: there are fewer rows */
     SCAN_COLUMNS
 };
 

@@ -47,7 +47,7 @@ int slice_lock_queue(struct slice_lock *lock, const char *statement, struct batc
 int slice_lock_read(struct slice_lock *lock, const PGresult *answer,
                     const struct claim_request *request, struct error *error);
 
-/* The parameters $3 to $7 of claim_table_from.sql, in the memory of `bounds` and of the batch.
+/* The parameters $3 to $7 of claim_table.sql, in the memory of `bounds` and of the batch.
  * Returns 0, or -1 with *error set. */
 #define SLICE_LOCK_BOUND_PARAMS 5
 struct slice_lock_bounds {

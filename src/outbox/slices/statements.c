@@ -126,7 +126,7 @@ const char *horizon_statement_text(enum horizon_statement statement,
         [HORIZON_SHAPE] = statement_locked_shape,
         [HORIZON_DRAWN] = statement_highest_drawn,
         [HORIZON_HOLDERS] = statement_holders,
-        [HORIZON_SCAN] = options->order == ORDER_KEY ? statement_scan_slices : statement_scan_table,
+        [HORIZON_SCAN] = options->order == ORDER_KEY ? statement_scan : statement_scan_table,
     };
 
     return texts[statement];

@@ -3,18 +3,19 @@
 -- Claims parked rows of the slices that lock_parked_slices has locked. The first row of a key is due. The later rows of
 -- the key are claimed with it, up to the first one that has to wait for a reason of its own, or for one of the outbox.
 --
--- Rows are found by seq and not by ctid: a row that an operator updates at the same time is waited for and found
--- again. By ctid it would be missed, and later rows of its key would overtake it.
+-- Rows are found by seq and not by ctid: a row that an operator updates at the same time is waited for and found again.
+-- By ctid it would be missed, and later rows of its key would overtake it. Where rows stay in the outbox, the row is
+-- locked before its copy, as by a lane that settles the row; a copy whose row is locked is put off.
 --
--- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned;
--- $3 text[] what this relay's configuration declines: rows that wait for it are left to others.
+-- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned; $3
+-- text[] what this relay's configuration declines: rows that wait for it are left to others.
 WITH wal AS MATERIALIZED (
     {claim_position}
 ), runs AS MATERIALIZED (
     SELECT run AS relay_run, run_id AS relay_run_id, key_text AS relay_run_key, slice AS relay_run_slice,
            run = first.seq AS relay_is_first
     FROM (
-        SELECT seq, id, {if key_is_bytes}encode(key, 'hex'){else}key::text{end} AS key_text, {slice_of_parked} AS slice
+        SELECT seq, id, {key_text} AS key_text, {slice_of_parked} AS slice
         FROM {parked} head
         WHERE due <= statement_timestamp() AND state IN ('retry', 'scheduled', 'waiting', 'paused') AND sent_at IS NULL
           AND {slice_of_parked} = ANY (current_setting('outbox_relay.slices')::int4[])
@@ -46,7 +47,8 @@ WITH wal AS MATERIALIZED (
         SELECT first.seq, first.id WHERE first.key_text IS NULL
     ) later
     LIMIT {limit}
-), {earlier}
+),
+{earlier}
 {if in_place}
 copied AS MATERIALIZED (
     SELECT relay_run, is_free,
@@ -56,26 +58,9 @@ copied AS MATERIALIZED (
     FROM (
         SELECT runs.*, id AS relay_copy_id, identity AS relay_copy_identity, in_outbox AS relay_in_outbox
         FROM runs JOIN {parked} ON seq = relay_run
-        WHERE NOT (EXISTS (
-             SELECT FROM earlier
-             WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text = relay_run_key
-                 AND earlier.id <= relay_run_id)
-         OR (relay_run_key IS NOT NULL AND EXISTS (
-             SELECT FROM earlier
-             WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text IS NULL AND earlier.id <= relay_run_id)))
+        WHERE NOT {is_held}
     ) relay_copy,
-    LATERAL (SELECT true AS is_free WHERE relay_in_outbox IS NOT TRUE
-    UNION ALL
-    SELECT true FROM (
-        SELECT FROM {outbox} WHERE relay_in_outbox AND {id} = relay_copy_id AND ({unsent}) IS NOT TRUE
-            AND coalesce(relay_copy_identity, {identity})
-            = {identity} {if marking}FOR NO KEY UPDATE{else}FOR UPDATE{end} SKIP LOCKED LIMIT 1
-    ) relay_held
-    UNION ALL
-    SELECT CASE WHEN count(*) = 0 THEN true WHEN bool_or(({unsent}) IS NOT TRUE) THEN false END
-    FROM {outbox}
-    WHERE {id} = relay_copy_id AND coalesce(relay_copy_identity, {identity}) = {identity}
-    LIMIT 1) freed
+    LATERAL ({copy_is_free}) freed
 ), put_off AS (
     UPDATE {parked} SET due = statement_timestamp(), error = 'its row is locked by another session'
     WHERE due IS NOT NULL AND sent_at IS NULL AND seq = ANY (ARRAY(
@@ -89,18 +74,7 @@ locked AS MATERIALIZED (
     FROM {parked}
     WHERE (SELECT lsn FROM wal) IS NOT NULL AND sent_at IS NULL AND state <> 'dead'
       AND seq = ANY (ARRAY(
-      {if in_place}
-      SELECT relay_run FROM copied WHERE is_ready
-      {else}
-      SELECT relay_run FROM runs WHERE NOT (EXISTS (
-           SELECT FROM earlier
-           WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text = relay_run_key
-               AND earlier.id <= relay_run_id)
-       OR (relay_run_key IS NOT NULL AND EXISTS (
-           SELECT FROM earlier
-           WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text IS NULL AND earlier.id <= relay_run_id)))
-      {end}
-      ))
+          SELECT relay_run FROM {if in_place}copied WHERE is_ready{else}runs WHERE NOT {is_held}{end}))
     ORDER BY id, seq
     FOR UPDATE
 )

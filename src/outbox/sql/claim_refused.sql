@@ -10,47 +10,29 @@ WITH wal AS MATERIALIZED (
     SELECT relay_note.*, relay_noted AS relay_run, relay_noted_id AS relay_run_id, relay_noted_slice AS relay_run_slice,
            CASE WHEN NOT relay_is_sent THEN relay_noted_key END AS relay_run_key, true AS relay_is_first
     FROM (
-        SELECT seq AS relay_noted, id AS relay_noted_id, identity AS relay_noted_identity, attempts AS relay_attempts,
-               parked_at AS relay_noted_at, state = 'unsettled' AS relay_is_sent,
-                   {slice_of_parked} AS relay_noted_slice,
-               {if keyed}{if key_is_bytes}encode(key, 'hex'){else}key::text{end}{else}NULL::text{end} AS relay_noted_key
+        SELECT seq AS relay_noted, id AS relay_noted_id, identity AS relay_noted_identity,
+               attempts AS relay_attempts, parked_at AS relay_noted_at, state = 'unsettled' AS relay_is_sent,
+               {slice_of_parked} AS relay_noted_slice,
+               {if keyed}{key_text}{else}NULL::text{end} AS relay_noted_key
         FROM {parked} head
         WHERE state IN ('refused', 'unsettled') AND due <= statement_timestamp()
-          AND
-          {if by_slice}
-          {slice_of_parked} = ANY (current_setting('outbox_relay.slices')::int4[])
-          {else}
-          true
-          {end}
-          AND (state = 'unsettled' OR {if keyed}{is_head}{else}true{end})
+          AND {if by_slice}{slice_of_parked} = ANY (current_setting('outbox_relay.slices')::int4[]){else}true{end}
+          AND (state = 'unsettled' OR {is_head})
         ORDER BY due LIMIT {limit}
     ) relay_note
-), {if keyed}{earlier}{end}locked AS MATERIALIZED (
+),
+{if keyed}
+{earlier}
+{end}
+locked AS MATERIALIZED (
     SELECT {outbox_name}.ctid AS relay_row, {outbox_name}.xmin AS relay_xmin,
-    {if computed}
-    {all_columns}
-    {else}
-    {id} AS id, {event_id} AS event_id, {topic} AS topic, {key} AS key, {type} AS type, {payload} AS payload,
-    {headers} AS headers, {created_at} AS created_at
-    {end}
-    , {slice_of_row} AS relay_slice,
-           relay_note.*
+           {row_values},
+           {slice_of_row} AS relay_slice, relay_note.*
     FROM runs relay_note
     JOIN {outbox} ON {slice_of_row} = relay_noted_slice AND {id} = relay_noted_id
         AND coalesce(relay_noted_identity, {identity}) = {identity} AND {unsent}
     WHERE (SELECT lsn FROM wal) IS NOT NULL
-      AND NOT
-      {if keyed}
-      (EXISTS (
-           SELECT FROM earlier
-           WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text = relay_run_key
-               AND earlier.id <= relay_run_id)
-       OR (relay_run_key IS NOT NULL AND EXISTS (
-           SELECT FROM earlier
-           WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text IS NULL AND earlier.id <= relay_run_id)))
-      {else}
-      false
-      {end}
+      AND NOT {if keyed}{is_held}{else}false{end}
       AND ($1::int8 = 0 OR coalesce($1::int8 >> ({sink}), 0) & 1 = 0)
     ORDER BY {outbox_name}.{id} LIMIT {limit}
     FOR UPDATE OF {outbox_name} SKIP LOCKED

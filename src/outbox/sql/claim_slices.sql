@@ -13,12 +13,13 @@
 --
 -- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned.
 WITH held AS MATERIALIZED (
-    SELECT set_config('outbox_relay.read_high',
-               (SELECT cardinality(xids) > 0 AND cardinality(xids) = (
-                           SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot()) running (xid)
-                               WHERE running.xid = ANY (xids))
-                FROM (SELECT current_setting('outbox_relay.holders')::xid8[] AS xids) holders)::text,
-                    true)::bool AS running
+    SELECT set_config('outbox_relay.read_high', (
+               SELECT cardinality(xids) > 0 AND cardinality(xids) = (
+                   SELECT count(*)
+                   FROM pg_snapshot_xip(pg_current_snapshot()) running (xid)
+                   WHERE running.xid = ANY (xids))
+               FROM (SELECT current_setting('outbox_relay.holders')::xid8[] AS xids) holders)::text,
+               true)::bool AS running
 ), wal AS MATERIALIZED (
     {claim_position}
 ), locked AS MATERIALIZED (
@@ -30,12 +31,7 @@ WITH held AS MATERIALIZED (
          ) AS bounds (relay_slice, relay_low, relay_high),
          LATERAL (
              SELECT {outbox_name}.ctid AS relay_row, {outbox_name}.xmin AS relay_xmin,
-             {if computed}
-             {all_columns}
-             {else}
-             {id} AS id, {event_id} AS event_id, {topic} AS topic, {key} AS key, {type} AS type, {payload} AS payload,
-             {headers} AS headers, {created_at} AS created_at
-             {end}
+                    {row_values}
              FROM {outbox}
              WHERE (SELECT lsn FROM wal) IS NOT NULL
                AND ({slice_of_row}, {id}) >= (

@@ -10,14 +10,9 @@ WITH wal AS MATERIALIZED (
     SELECT set_config('outbox_relay.snapshot', pg_current_snapshot()::text, true)
         || set_config('outbox_relay.wal', pg_current_wal_insert_lsn()::text, true) AS is_kept
 ), bounds AS MATERIALIZED (
-    SELECT coalesce(CASE WHEN coalesce(to_regclass({outbox_text})::oid = {outbox_oid}, false)
-        THEN pg_relation_filenode({outbox_oid})::int8 END = $7::int8, false) AND $8::int8 <=
-    {if sequence}
-    coalesce(pg_sequence_last_value({sequence}), '-9223372036854775808'::int8)
-    {else}
-    $8::int8
-    {end}
-     AS valid
+    SELECT coalesce({file_node} = $7::int8, false)
+           AND $8::int8 <= {if sequence}coalesce(pg_sequence_last_value({sequence}), '-9223372036854775808'::int8)
+                           {else}$8::int8{end} AS valid
 )
 SELECT coalesce(array_to_string(locked_slices, ','), '') AS locked,
        (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1) AS slices,
@@ -39,13 +34,12 @@ FROM (
             SELECT {slice_of_parked} AS slice
             FROM (
                 SELECT id, key, due FROM {parked} head
-                WHERE due <= statement_timestamp() AND
-                {if from_parked}
-                state IN ('retry', 'scheduled', 'waiting', 'paused') AND sent_at IS NULL
-                    AND {if keyed}{is_head}{else}true{end}
-                {else}
-                state IN ('refused', 'unsettled') AND (state = 'unsettled' OR {if keyed}{is_head}{else}true{end})
-                {end}
+                WHERE due <= statement_timestamp()
+                  {if from_parked}
+                  AND state IN ('retry', 'scheduled', 'waiting', 'paused') AND sent_at IS NULL AND {is_head}
+                  {else}
+                  AND state IN ('refused', 'unsettled') AND (state = 'unsettled' OR {is_head})
+                  {end}
                   AND ($2::int8 = 0 OR coalesce($2::int8 >> ({sink_of_parked}), 0) & 1 = 0)
                   AND coalesce(waits_for <> ALL ($3::text[]), true)
                 ORDER BY due LIMIT 1000

@@ -16,7 +16,7 @@ WITH given AS (
            CASE WHEN g.waits_for IS NULL OR NOT EXISTS (
                SELECT FROM {parked} head
                WHERE head.waits_for = g.waits_for AND head.due IS NOT NULL AND head.sent_at IS NULL
-                   AND {if keyed}{is_head}{else}true{end}) THEN g.due END
+                   AND {is_head}) THEN g.due END
     FROM gone JOIN given g USING (relay_row)
     ORDER BY g.place
     RETURNING 1

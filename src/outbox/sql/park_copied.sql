@@ -15,8 +15,8 @@ WITH given AS (
         WHERE copy.ctid = ANY ($1::tid[]) AND copy.in_outbox
         LIMIT $2::int4
     ) relay_copy
-    JOIN {outbox} ON {id} = relay_copy_id AND ({unsent}) IS NOT TRUE AND coalesce(relay_copy_identity, {identity})
-        = {identity}
+    JOIN {outbox} ON {id} = relay_copy_id AND ({unsent}) IS NOT TRUE
+        AND coalesce(relay_copy_identity, {identity}) = {identity}
 ), touched AS (
     UPDATE {outbox} SET {park}
     FROM found relay_given

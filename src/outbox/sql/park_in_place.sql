@@ -21,22 +21,17 @@ WITH given AS (
                 WHEN waits_for IS NULL OR NOT EXISTS (
                     SELECT FROM {parked} head
                     WHERE head.waits_for = judged_row.waits_for AND head.due IS NOT NULL AND head.sent_at IS NULL
-                        AND {if keyed}{is_head}{else}true{end}) THEN due END AS due
+                        AND {is_head}) THEN due END AS due
     FROM (
         SELECT head.*, g.place, g.error, g.attempts, g.waits_for, g.state, g.due,
-               g.state = 'behind' AND {if keyed}{is_head}{else}true{end} AND
-               {if keyed}
-               (head.key IS NULL OR NOT EXISTS (
+               g.state = 'behind' AND {is_head} AND {if keyed}(head.key IS NULL OR NOT EXISTS (
                    SELECT FROM taken earlier
                    WHERE {if key_is_bytes}encode(earlier.key, 'hex'){else}earlier.key::text{end}
-                       = {if key_is_bytes}encode(head.key, 'hex'){else}head.key::text{end} AND earlier.id < head.id))
-               {else}
-               true
-               {end}
-                AS is_first
+                         = {if key_is_bytes}encode(head.key, 'hex'){else}head.key::text{end}
+                     AND earlier.id < head.id)){else}true{end} AS is_first
         FROM (
             SELECT *, coalesce((SELECT min(replaced.seq) FROM replaced WHERE dropped_id = taken.id),
-                9223372036854775807) AS seq
+                               9223372036854775807) AS seq
             FROM taken
         ) head JOIN given g USING (relay_row)
     ) judged_row

@@ -1,18 +1,12 @@
 -- use: lane read_row with blocked
--- Reads one row of the outbox, which is locked already.
+-- use: lane read_parked_row with from_parked
+-- Reads one row of the outbox, or one parked row, which is locked already.
 -- $1 int8 ignored; $2 int8 of a larger payload only the length is returned; $3 tid.
 WITH wal AS MATERIALIZED (
     {claim_position}
 ), locked AS MATERIALIZED (
-    SELECT ctid AS relay_row, xmin AS relay_xmin,
-    {if computed}
-    {all_columns}
-    {else}
-    {id} AS id, {event_id} AS event_id, {topic} AS topic, {key} AS key, {type} AS type, {payload} AS payload,
-    {headers} AS headers, {created_at} AS created_at
-    {end}
-    , 0 AS relay_slice
-    FROM {outbox}
+    SELECT ctid AS relay_row, xmin AS relay_xmin, {if from_parked}*{else}{row_values}{end}, 0 AS relay_slice
+    FROM {if from_parked}{parked}{else}{outbox}{end}
     WHERE (SELECT lsn FROM wal) IS NOT NULL AND ctid = $3::tid AND $1::int8 IS NOT NULL
 )
 {claimed_rows}

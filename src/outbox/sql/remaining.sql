@@ -3,17 +3,13 @@
 -- and dead rows, counted up to 1,000. A row without an id can never be claimed: a drain counts it without waiting for
 -- it.
 -- $1 text[] what this relay's configuration declines: rows that wait for it are left to others.
-SELECT EXISTS (SELECT FROM {outbox} WHERE {unsent} AND {is_not_noted}
-    AND {if id_is_not_null}true{else}{id} IS NOT NULL{end})
+SELECT EXISTS (
+           SELECT FROM {outbox}
+           WHERE {unsent} AND {is_not_noted} AND {if id_is_not_null}true{else}{id} IS NOT NULL{end})
        OR EXISTS (
            SELECT FROM {parked} head
-           WHERE due <= now() AND sent_at IS NULL AND state <> 'dead' AND {if keyed}{is_head}{else}true{end}
+           WHERE due <= now() AND sent_at IS NULL AND state <> 'dead' AND {is_head}
              AND coalesce(waits_for <> ALL ($1::text[]), true)),
        (SELECT count(*) FROM (SELECT FROM {parked} WHERE sent_at IS NULL LIMIT 1000) counted)
-           +
-           {if id_is_not_null}
-           0
-           {else}
-           (SELECT count(*) FROM (SELECT FROM {outbox} WHERE {id} IS NULL AND {unsent} LIMIT 1000) lost)
-           {end}
-           
+           + {if id_is_not_null}0{else}(
+           SELECT count(*) FROM (SELECT FROM {outbox} WHERE {id} IS NULL AND {unsent} LIMIT 1000) lost){end}

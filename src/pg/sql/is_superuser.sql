@@ -1,5 +1,5 @@
 -- use: desk is_superuser
--- Part and statement: whether the session's role is a superuser, or can become one: by SET ROLE, or because it may run
+-- Whether the session's role is a superuser, or can become one: by SET ROLE, or because it may run
 -- programs, read or write files as the server's user of the operating system.
 SELECT EXISTS (
     SELECT FROM pg_catalog.pg_roles r

@@ -4,17 +4,17 @@ missing_words AS (
 ), chosen AS MATERIALIZED (
     SELECT seq AS chosen_seq
     FROM {parked}
-    WHERE sent_at IS NULL AND
-    {if picks}
-    {if by_topic}
-    (state = 'dead' OR (state = 'waiting' AND waits_for LIKE 'a configuration that %'))
-    {else}
-    state = 'dead'
-    {end}
-    {else}
-    true
-    {end}
-     AND seq > $1::int8 AND seq < $2::int8
+    WHERE sent_at IS NULL
+      {if picks}
+      {if by_topic}
+      AND (state = 'dead' OR (state = 'waiting' AND waits_for LIKE 'a configuration that %'))
+      {else}
+      AND state = 'dead'
+      {end}
+      {else}
+      AND true
+      {end}
+      AND seq > $1::int8 AND seq < $2::int8
       AND ($3::text IS NULL OR type::text = $3)
       AND ($4::text IS NULL OR topic::text = $4)
       AND ($5::text IS NULL OR topic::text ~ $5)

@@ -6,18 +6,20 @@
 wanted AS MATERIALIZED (
     SELECT DISTINCT relay_word FROM unnest($1::text[]) AS w (relay_word)
 ), hits AS MATERIALIZED (
-    SELECT seq AS hit, relay_word FROM {parked} JOIN wanted ON id::text
-        = {if id_is_uuid}lower(relay_word){else}relay_word{end} WHERE sent_at IS NULL
+    SELECT seq AS hit, relay_word
+    FROM {parked} JOIN wanted ON id::text = {if id_is_uuid}lower(relay_word){else}relay_word{end}
+    WHERE sent_at IS NULL
     UNION
-    SELECT seq AS hit, relay_word FROM {parked} JOIN wanted ON event_id::text
-        = {if event_id_is_uuid}lower(relay_word){else}relay_word{end} WHERE sent_at IS NULL
+    SELECT seq AS hit, relay_word
+    FROM {parked} JOIN wanted ON event_id::text = {if event_id_is_uuid}lower(relay_word){else}relay_word{end}
+    WHERE sent_at IS NULL
     UNION
     SELECT seq AS hit, relay_word
     FROM {parked} JOIN wanted ON seq = CASE WHEN relay_word ~ '^@[0-9]{1,18}$' THEN substr(relay_word, 2)::int8 END
     WHERE sent_at IS NULL
 ), named AS MATERIALIZED (
-    SELECT relay_word, seq AS named_seq, event_id::text AS event, (id::text || ' ' || coalesce(identity, '@'
-        || seq)) AS row_key
+    SELECT relay_word, seq AS named_seq, event_id::text AS event,
+           (id::text || ' ' || coalesce(identity, '@' || seq)) AS row_key
     FROM hits JOIN {parked} ON seq = hit
 ), asked AS MATERIALIZED (
     SELECT relay_word AS asked_word
@@ -38,8 +40,8 @@ wanted AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT seq AS locked_seq
     FROM {parked}
-    WHERE seq = ANY (ARRAY(SELECT hit FROM hits)) AND sent_at IS NULL AND {if drops}NOT state IN ('refused',
-        'unsettled'){else}true{end}
+    WHERE seq = ANY (ARRAY(SELECT hit FROM hits)) AND sent_at IS NULL
+      AND {if drops}NOT state IN ('refused', 'unsettled'){else}true{end}
     {if changed}
     FOR UPDATE
     {end}

@@ -6,9 +6,22 @@
 -- A row above {inline_bytes} bytes is returned in full while the sum of such rows fits into the batch; the first one is
 -- returned in any case. Of the others only the lengths are returned.
 --
--- The sum is the setting outbox_relay.taken: it is written for each such row, and read for the next one, also by
--- the payload, which stays NULL if it is not converted; payload_is_null tells such a row from a
--- tombstone.
+-- The sum is the setting outbox_relay.taken: it is written for each such row, and read for the next one, also by the
+-- payload, which stays NULL if it is not converted; payload_is_null tells such a row from a tombstone.
+--
+-- A payload is not converted to text in vain. After the last row that fits, large values are not converted any more: 1
+-- MiB of jsonb takes 2 ms. A value that is small on disk can take seconds, so none is converted once the claim has
+-- lasted 500 ms; and after a claim that took too long, only the smallest are. The row is then claimed alone. Values
+-- above 2,000 bytes are TOASTed: compressed or stored out of line.
+--
+-- blocked is not NULL when an earlier row of the same key is parked. A later one does not count: it waits for this row
+-- (earlier.sql), so no two rows wait for each other; of two rows with one id the one in the outbox goes first. Nor does
+-- the copy of a row of this claim, which its owner has brought back. Nothing is looked up while no row with a key is
+-- parked. Otherwise each key of the batch is looked up only once, because the index may be full of dead entries.
+--
+-- is_known says whether the row of the outbox is known of which a parked row is a copy. NULL when it is no copy, and
+-- when no row with its id is out of `where`: it was deleted, or brought back. False when that is another row that was
+-- given the id, or the same one, changed so that it cannot be told from another.
 --
 -- OFFSET 0 keeps the planner from converting a payload to text twice, once for its length.
 SELECT CASE WHEN age(relay_xmin) > (SELECT snapshot_age FROM wal) THEN relay_row
@@ -30,22 +43,19 @@ SELECT CASE WHEN age(relay_xmin) > (SELECT snapshot_age FROM wal) THEN relay_row
        CASE WHEN not_before > clock_timestamp() THEN
            CASE WHEN isfinite(not_before)
                 THEN ceil(least(extract(epoch FROM not_before - clock_timestamp()), 3155760000) * 1000)::int8
-                ELSE 3155760000000 END END AS due_ms
-       {if from_parked}
-       , attempts, waited_ms, replayed_at, relay_kept_problem AS problem, is_known, NULL::int8 AS note,
-       NULL::bool AS is_sent
-       {end}
-       {if from_refused}
-       , attempts, waited_ms, replayed_at, NULL::text AS problem, NULL::bool AS is_known, relay_noted AS note,
-       relay_is_sent AS is_sent
-       {end}
+                ELSE 3155760000000 END END AS due_ms{if from_parked},
+       attempts, waited_ms, replayed_at, relay_kept_problem AS problem, is_known, NULL::int8 AS note,
+       NULL::bool AS is_sent{end}{if from_refused},
+       attempts, waited_ms, replayed_at, NULL::text AS problem, NULL::bool AS is_known, relay_noted AS note,
+       relay_is_sent AS is_sent{end}
 FROM (
     SELECT *, CASE
         WHEN payload IS NULL AND NOT payload_is_null THEN false
         WHEN row_len <= {inline_bytes} THEN true
         WHEN octet_length(payload) > $2::int8 OR meta_len > {meta_bytes_max} THEN false
-        ELSE set_config('outbox_relay.taken', (coalesce(nullif(current_setting('outbox_relay.taken', true), '')::int8,
-            0) + row_len)::text, true)::int8
+        ELSE set_config('outbox_relay.taken',
+                        (coalesce(nullif(current_setting('outbox_relay.taken', true), '')::int8, 0) + row_len)::text,
+                        true)::int8
                  <= greatest(row_len, {batch_bytes})
         END AS whole
     FROM (
@@ -87,7 +97,7 @@ FROM (
                        {created_at_as_sent} AS created_at, relay_slice,
                        {if tells_blocked}
                        CASE WHEN (SELECT EXISTS (SELECT FROM {parked} WHERE sent_at IS NULL AND key IS NOT NULL)) THEN
-                           nullif(coalesce((id, {if key_is_bytes}encode(key, 'hex'){else}key::text{end}) IN (
+                           nullif(coalesce((id, {key_text}) IN (
                                SELECT blocked_id, key_text
                                FROM (
                                    SELECT {locked_key_text} AS key_text, array_agg({locked_id}) AS ids
@@ -108,40 +118,32 @@ FROM (
                                ) first,
                                unnest(ids) blocked (blocked_id)
                                WHERE first_id < blocked_id), false), false)
-                       END
+                       END AS blocked,
                        {else}
-                       NULL::bool
+                       NULL::bool AS blocked,
                        {end}
-                        AS blocked, {if has_more}more_headers{else}NULL::bytea[]{end} AS more_headers,
-                       {if has_more}not_before{else}NULL::timestamptz{end} AS not_before
-                       {if from_parked}
-                       , attempts,
+                       {if has_more}more_headers{else}NULL::bytea[]{end} AS more_headers,
+                       {if has_more}not_before{else}NULL::timestamptz{end} AS not_before{if from_parked},
+                       attempts,
                        (extract(epoch FROM clock_timestamp() - parked_at) * 1000)::int8 AS waited_ms,
                        replayed_at, relay_kept_problem,
-                       {if in_place}
-                       (SELECT bool_or(coalesce(relay_copy_identity, {identity}) = {identity})
-                        FROM (
-                            SELECT copy.id AS relay_copy_id, copy.identity AS relay_copy_identity
-                            FROM {parked} copy
-                            WHERE copy.ctid = relay_row AND copy.in_outbox
-                        ) relay_copy, {outbox}
-                        WHERE {id} = relay_copy_id AND ({unsent}) IS NOT TRUE)
-                       {else}
-                       NULL::bool
-                       {end}
-                        AS is_known
-                       {end}
-                       {if from_refused}
-                       , relay_attempts AS attempts,
+                       {if in_place}(
+                           SELECT bool_or(coalesce(relay_copy_identity, {identity}) = {identity})
+                           FROM (
+                               SELECT copy.id AS relay_copy_id, copy.identity AS relay_copy_identity
+                               FROM {parked} copy
+                               WHERE copy.ctid = relay_row AND copy.in_outbox
+                           ) relay_copy, {outbox}
+                           WHERE {id} = relay_copy_id AND ({unsent}) IS NOT TRUE
+                       ){else}NULL::bool{end} AS is_known{end}{if from_refused},
+                       relay_attempts AS attempts,
                        (extract(epoch FROM clock_timestamp() - relay_noted_at) * 1000)::int8 AS waited_ms,
-                       NULL::timestamptz AS replayed_at, relay_noted, relay_is_sent
-                       {end}
-                FROM
+                       NULL::timestamptz AS replayed_at, relay_noted, relay_is_sent{end}
                 {if from_parked}
                 {if computed}
-                {computed_parked}
+                FROM {computed_parked}
                 {else}
-                (
+                FROM (
                     SELECT *, CASE WHEN raw IS NOT NULL THEN
                         'this row is kept as a whole, and no value of [outbox.columns] is computed now' END
                             AS relay_kept_problem
@@ -149,7 +151,7 @@ FROM (
                 ) judged
                 {end}
                 {else}
-                {if computed}{computed_values}{else}locked{end}
+                FROM {if computed}{computed_values}{else}locked{end}
                 {end}
                 OFFSET 0
             ) texts

@@ -1,5 +1,11 @@
 -- Part of claimed_rows for parked rows where values are computed: those of a row that is kept as a whole, because they
 -- could not be computed before, are computed anew, unless the table has changed since.
+--
+-- relay_kept_problem says why a row that is kept as a whole is not sent; NULL: it is. It has the columns that the table
+-- had then. One that a message is made of and that it lacks would be NULL, one that had another type something else,
+-- and one that the table has no more would be missing where whole rows are read. A column is taken for read if the
+-- configuration has its name anywhere, and all are if it has the table's or a backslash. The UPDATE adds to the JSON
+-- object: of two values of one name the last counts.
 (
     SELECT relay_row, relay_xmin, relay_slice, relay_locked.id, attempts, parked_at, replayed_at, relay_kept_problem,
            {if has_event_id}CASE WHEN relay_is_anew THEN computed.event_id ELSE {end}relay_locked.event_id
@@ -21,11 +27,10 @@
     FROM (
         SELECT *, raw IS NOT NULL AND relay_kept_problem IS NULL AS relay_is_anew
         FROM (
-            SELECT *,
-            CASE WHEN raw IS NOT NULL THEN (
+            SELECT *, CASE WHEN raw IS NOT NULL THEN (
                 SELECT format(
                 'the table has changed since this row was kept: %s: UPDATE %s SET raw = left(raw, -1) || %s || ''}'''
-                              || ' WHERE seq = %s', what, {parked_text}, change, seq)
+                    || ' WHERE seq = %s', what, {parked_text}, change, seq)
                 FROM (
                     SELECT raw::json AS kept, raw::json->'column types' AS types, mapping,
                            strpos(mapping, '\') > 0 OR strpos(mapping, lower(relname)) > 0 AS reads_rows
@@ -37,8 +42,8 @@
                            reads_rows OR strpos(mapping, lower(replace(name, '"', '""'))) > 0 AS is_read,
                            count(*) FILTER (WHERE type IS NULL)
                                OVER (PARTITION BY coalesce(type, types->>name)) AS gone,
-                           min(name) FILTER (WHERE type IS NULL) OVER (PARTITION BY coalesce(type,
-                               types->>name)) AS gone_name
+                           min(name) FILTER (WHERE type IS NULL)
+                               OVER (PARTITION BY coalesce(type, types->>name)) AS gone_name
                     FROM (
                         SELECT attname::text AS name, format_type(atttypid, NULL) AS type
                         FROM pg_catalog.pg_attribute
@@ -69,8 +74,8 @@
                         WHERE before.oid = to_regtype(was) AND now.oid = to_regtype(type)
                           AND before.typcategory = now.typcategory AND now.typcategory IN ('N', 'S'))
                     UNION ALL
-                    SELECT 3, format('the table has no column %I any more, and whole rows may be read', name), adds
-                        || '''null'''
+                    SELECT 3, format('the table has no column %I any more, and whole rows may be read', name),
+                           adds || '''null'''
                     WHERE type IS NULL AND reads_rows AND kept->>name IS NOT NULL
                 ) problem
                 ORDER BY place, name LIMIT 1
@@ -79,13 +84,10 @@
         ) judged
     ) relay_locked
     LEFT JOIN LATERAL (
-        SELECT {event_id} AS event_id, {topic} AS topic, {key} AS key,
-               {type} AS type,
-               {payload} AS payload, {headers} AS headers, {created_at} AS created_at,
-               {more_headers} AS more_headers, {not_before} AS not_before
-        FROM (
-            SELECT (json_populate_record(NULL::{outbox}, relay_locked.raw::json)).*
-        ) AS {outbox_name}
+        SELECT {event_id} AS event_id, {topic} AS topic, {key} AS key, {type} AS type, {payload} AS payload,
+               {headers} AS headers, {created_at} AS created_at, {more_headers} AS more_headers,
+               {not_before} AS not_before
+        FROM (SELECT (json_populate_record(NULL::{outbox}, relay_locked.raw::json)).*) AS {outbox_name}
         WHERE relay_is_anew
     ) computed ON true
     OFFSET 0

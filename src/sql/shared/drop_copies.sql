@@ -11,5 +11,4 @@ WHERE seq = ANY (ARRAY(
                           AND coalesce(copy.identity, taken.identity) = taken.identity))
     ORDER BY seq
     FOR UPDATE))
-RETURNING id AS dropped_id, seq, {if keyed}{if key_is_bytes}encode(key,
-    'hex'){else}key::text{end}{else}NULL::text{end} AS left_key
+RETURNING id AS dropped_id, seq, {if keyed}{key_text}{else}NULL::text{end} AS left_key

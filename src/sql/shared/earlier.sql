@@ -55,13 +55,6 @@ earlier AS MATERIALIZED (
         SELECT seq FROM {parked}
         WHERE seq = ANY (ARRAY(
             SELECT relay_run FROM runs
-            WHERE relay_is_first AND (EXISTS (
-                 SELECT FROM earlier
-                 WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text = relay_run_key
-                   AND earlier.id <= relay_run_id)
-             OR (relay_run_key IS NOT NULL AND EXISTS (
-                 SELECT FROM earlier
-                 WHERE earlier.relay_slice = relay_run_slice AND earlier.key_text IS NULL
-                   AND earlier.id <= relay_run_id)))))
+            WHERE relay_is_first AND {is_held}))
         FOR UPDATE SKIP LOCKED))
 ),

@@ -6,5 +6,5 @@
 (
     NOT EXISTS (SELECT FROM {parked} noted WHERE state IN ('refused', 'unsettled'))
     OR {id} NOT IN (SELECT noted.id FROM {parked} noted WHERE state IN ('refused', 'unsettled'))
-    OR ({id}, {identity}) NOT IN (SELECT noted.id, noted.identity FROM {parked} noted WHERE state IN ('refused',
-        'unsettled')))
+    OR ({id}, {identity}) NOT IN (
+        SELECT noted.id, noted.identity FROM {parked} noted WHERE state IN ('refused', 'unsettled')))

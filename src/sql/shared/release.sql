@@ -7,7 +7,7 @@ WHERE ctid = ANY (ARRAY(
          LATERAL (
              SELECT ctid AS released_row
              FROM {parked} head
-             WHERE waits_for = reached AND due IS NULL AND sent_at IS NULL AND {if keyed}{is_head}{else}true{end}
+             WHERE waits_for = reached AND due IS NULL AND sent_at IS NULL AND {is_head}
              ORDER BY due, seq LIMIT {release_max}
              FOR UPDATE SKIP LOCKED
          ) waiting))

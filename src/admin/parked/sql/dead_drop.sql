@@ -14,7 +14,7 @@ WITH {if by_id}{chosen_by_id}{else}{chosen_by_filter}{end}, done AS MATERIALIZED
     WHERE state IN ('behind', 'waiting', 'paused') AND due IS NULL AND seq IN (
         SELECT next
         FROM (
-            SELECT DISTINCT {if key_is_bytes}encode(key, 'hex'){else}key::text{end} AS left_key
+            SELECT DISTINCT {key_text} AS left_key
             FROM {parked} JOIN chosen ON seq = chosen_seq
             WHERE key IS NOT NULL
         ) gone,

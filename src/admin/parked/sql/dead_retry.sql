@@ -8,23 +8,20 @@
 -- the type; $4 text the topic; $5 text a regular expression for the topic; $6 timestamptz parked since.
 WITH {if by_id}{chosen_by_id}{else}{chosen_by_filter}{end}, done AS MATERIALIZED (
     UPDATE {parked} head
-    SET state = CASE WHEN state NOT IN ('dead', 'retry', 'behind') AND NOT (state = 'waiting'
-        AND waits_for LIKE 'a configuration that %') THEN state
-                     WHEN {if keyed}{is_head}{else}true{end} THEN 'retry'
+    SET state = CASE WHEN state NOT IN ('dead', 'retry', 'behind')
+                          AND NOT (state = 'waiting' AND waits_for LIKE 'a configuration that %') THEN state
+                     WHEN {is_head} THEN 'retry'
                      ELSE 'behind' END,
-        due = CASE WHEN state IN ('refused', 'unsettled') OR {if keyed}{is_head}{else}true{end}
-            THEN now() WHEN state = 'scheduled' THEN due END,
+        due = CASE WHEN state IN ('refused', 'unsettled') OR {is_head} THEN now()
+                   WHEN state = 'scheduled' THEN due END,
         waits_for = CASE WHEN NOT (state = 'waiting' AND waits_for LIKE 'a configuration that %') THEN waits_for END,
-        attempts = 0
-        {if in_place}
-        ,
+        attempts = 0{if in_place},
         raw = coalesce((
             SELECT {raw}
             FROM (SELECT head.id AS relay_id, head.identity AS relay_identity WHERE head.in_outbox) relay_copied,
-                {outbox}
-            WHERE {id} = relay_id AND ({unsent}) IS NOT TRUE AND coalesce(relay_identity, {identity}) = {identity}),
-                raw)
-        {end}
+                 {outbox}
+            WHERE {id} = relay_id AND ({unsent}) IS NOT TRUE
+              AND coalesce(relay_identity, {identity}) = {identity}), raw){end}
     FROM chosen
     WHERE seq = chosen_seq
     RETURNING {if as_json}{row_changed_json}{else}seq{end}

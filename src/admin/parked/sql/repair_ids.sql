@@ -1,19 +1,12 @@
 -- use: parked repair_ids if marking has_sent_at
 -- The rows that `audit --repair` sends again: of those that the ids and event ids name, the ones that are still there
 -- and have no copy that waits to be sent. Returns NULL, because ids that name no row are no error here, and the ids of
--- the rows and their keys (replay_chosen.sql) as arrays.
+-- the rows and their keys (replay.sql) as arrays.
 -- $1 text[] the ids; $2 text[] their event ids.
 WITH hits AS MATERIALIZED (
     SELECT {id} AS id, {identity} AS identity, ({id}::text || ' ' || {identity}) AS row_key FROM {outbox}
-    WHERE {id} = ANY ($1::text[]::{id_type}[]) AND {sent_at} IS NOT NULL AND
-    {if own_mark}
-    {where} IS NOT TRUE AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
-    {else}
-    {where}
-    {if !own_table}
-     AND {sent_at} >= (SELECT set_at FROM {control} WHERE kind = 'setting' AND name = 'condition')
-    {end}
-    {end}
+    WHERE {id} = ANY ($1::text[]::{id_type}[]) AND {sent_at} IS NOT NULL
+      AND {was_sent}
       AND coalesce(CASE WHEN {id} IN (SELECT id FROM {parked} WHERE sent_at IS NOT NULL AND replayed_at IS NULL)
           THEN {event_id}::text END = ANY ($2::text[]), true)
     UNION

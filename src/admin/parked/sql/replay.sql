@@ -1,34 +1,91 @@
--- use: parked replay if marking has_sent_at
--- Copies sent rows into the parked table, due at once, in one step of `replay`. Returns the number of rows, the last id
--- that was looked at (NULL: there are no more), and the last one that was copied.
+-- use: parked replay if marking has_sent_at with changed
+-- use: parked replay_count if marking has_sent_at
+-- One step of `replay`: copies sent rows into the parked table, due at once; or counts what it would copy. Returns the
+-- number of rows, the last id that was looked at (NULL: there are no more), and the last one that was copied; when they
+-- are counted also a line for each of the first ten rows: id, sent_at, topic.
+--
+-- "chosen" are the rows that the step copies, in the order of the ids: rows of the outbox, and rows that had been
+-- parked before they were sent; any other row has been purged. "edge" is the last row of the outbox that it looks at
+-- when there may be more, so that no step takes long. Rows of one id are chosen in one step, and a row that an id names
+-- is known by its key: the id and the identity.
+--
 -- NULL for any: $1 text the last id of the step before; $2 timestamptz the earliest sent_at; $4 text the topic; $5 text
--- a regular expression for the topic; $6 text an array of ids, $8 of keys. $3 timestamptz sent
--- before; $7 int4 the most rows.
-WITH {replay_chosen}, sent_rows AS (
+-- a regular expression for the topic; $6 text an array of ids, $8 of keys. $3 timestamptz sent before; $7 int4 the most
+-- rows.
+WITH looked AS MATERIALIZED (
+    SELECT ctid AS place, {id} AS id, {sent_at} AS sent_at, {topic} AS topic
+    FROM {outbox}
+    WHERE ($1::text IS NULL OR {id} > $1::text::{id_type})
+      AND ($6::text IS NULL OR {id} = ANY ($6::text::{id_type}[]))
+      AND ($8::text IS NULL OR ({id}::text || ' ' || {identity}) = ANY ($8::text::text[]))
+      AND {was_sent}
+    ORDER BY 2 LIMIT {looked_rows}
+), edge AS MATERIALIZED (
+    SELECT id FROM looked ORDER BY id OFFSET {looked_rows} - 1 LIMIT 1
+), chosen AS MATERIALIZED (
+    SELECT *
+    FROM (
+        SELECT *, rank() OVER (ORDER BY id) AS relay_rank
+        FROM (
+            SELECT false AS parked, place, id, sent_at, topic::text AS topic
+            FROM looked
+            WHERE ($2::timestamptz IS NULL OR sent_at >= $2::timestamptz) AND sent_at < $3::timestamptz
+              AND ($4::text IS NULL OR topic::text = $4::text)
+              AND ($5::text IS NULL OR topic::text ~ $5::text)
+            UNION ALL
+            SELECT true, ctid, id, sent_at, topic::text
+            FROM {parked}
+            WHERE sent_at IS NOT NULL AND replayed_at IS NULL
+              AND ($1::text IS NULL OR id > $1::text::{id_type})
+              AND ($6::text IS NULL OR id = ANY ($6::text::{id_type}[]))
+              AND ($8::text IS NULL OR (id::text || ' ' || coalesce(identity, '@' || seq)) = ANY ($8::text::text[]))
+              AND (NOT EXISTS (SELECT FROM edge) OR id <= (SELECT id FROM edge))
+              AND ($2::timestamptz IS NULL OR sent_at >= $2::timestamptz) AND sent_at < $3::timestamptz
+              AND ($4::text IS NULL OR topic::text = $4::text)
+              AND ($5::text IS NULL OR topic::text ~ $5::text)
+        ) candidates
+    ) ranked
+    WHERE relay_rank <= $7::int4
+){if changed}, sent_rows AS (
     SELECT {moved_columns}, {more_headers} AS more_headers, NULL::text AS raw, {identity} AS identity
     FROM {outbox}
     WHERE ctid = ANY (ARRAY(SELECT place FROM chosen WHERE NOT parked))
     UNION ALL
-    SELECT {moved_names}, more_headers, raw, identity FROM {parked} WHERE ctid = ANY (ARRAY(SELECT place
-        FROM chosen WHERE parked))
+    SELECT {moved_names}, more_headers, raw, identity
+    FROM {parked}
+    WHERE ctid = ANY (ARRAY(SELECT place FROM chosen WHERE parked))
 ), copies AS (
     INSERT INTO {parked} (state, due, error, replayed_at, {moved_names}, more_headers, raw, identity)
     SELECT CASE WHEN is_tried THEN 'retry' ELSE 'behind' END, CASE WHEN is_tried THEN clock_timestamp() END,
            'replayed', now(), {moved_names}, more_headers, raw, identity
     FROM (
         SELECT *,
-        {if keyed}
-        (key IS NULL OR row_number() OVER (PARTITION BY {if key_is_bytes}encode(key,
-            'hex'){else}key::text{end} ORDER BY id) = 1) AND {is_head}
-        {else}
-        true
-        {end}
-         AS is_tried FROM (SELECT *, 9223372036854775807 AS seq FROM sent_rows) head
+               {if keyed}
+               (key IS NULL OR row_number() OVER (PARTITION BY {key_text} ORDER BY id) = 1) AND {is_head} AS is_tried
+               {else}
+               true AS is_tried
+               {end}
+        FROM (SELECT *, 9223372036854775807 AS seq FROM sent_rows) head
     ) copied
     ORDER BY id
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM copies), CASE WHEN (SELECT count(*) FROM chosen) >= $7::int4
-     THEN (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
-     ELSE (SELECT id::text FROM edge) END,
-(SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
+SELECT (SELECT count(*) FROM copies),
+       CASE WHEN (SELECT count(*) FROM chosen) >= $7::int4
+            THEN (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
+            ELSE (SELECT id::text FROM edge) END,
+       (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
+{else}
+SELECT counted.*, shown.*
+FROM (
+    SELECT (SELECT count(*) FROM chosen),
+           CASE WHEN (SELECT count(*) FROM chosen) >= $7::int4
+                THEN (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
+                ELSE (SELECT id::text FROM edge) END,
+           (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
+) counted
+LEFT JOIN (
+    SELECT id::text, to_char(sent_at::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), left(topic, 256)
+    FROM chosen ORDER BY chosen.id LIMIT 10
+) shown ON true
+{end}

@@ -2,16 +2,5 @@
 -- How many rows are dead, up to a limit, and the age of the oldest in seconds.
 -- $1 int8 the limit.
 SELECT count(*), extract(epoch FROM clock_timestamp() - min(
-{if has_created_at}
-coalesce(
-{if created_at_is_date}
-CASE WHEN created_at >= '1970-01-02' AND created_at < '9998-12-31' THEN created_at::timestamptz END
-{else}
-{time_of_text}
-{end}
-, parked_at)
-{else}
-parked_at
-{end}
-))
+    {if has_created_at}coalesce({created_time}, parked_at){else}parked_at{end}))
 FROM (SELECT * FROM {parked} WHERE state = 'dead' ORDER BY seq LIMIT $1::int8) first

@@ -6,7 +6,7 @@ SELECT count(*), count(DISTINCT key)
 FROM (
     SELECT dead.key, of_key.state
     FROM (
-        SELECT DISTINCT {if key_is_bytes}encode(key, 'hex'){else}key::text{end} AS key
+        SELECT DISTINCT {key_text} AS key
         FROM (SELECT key FROM {parked} WHERE state = 'dead' ORDER BY seq LIMIT 1000) rows
         WHERE key IS NOT NULL
     ) dead,
@@ -14,8 +14,8 @@ FROM (
         SELECT state
         FROM {parked}
         WHERE sent_at IS NULL AND key IS NOT NULL
-          AND hashtextextended({if key_is_bytes}encode(key, 'hex'){else}key::text{end}, 0)
-              = hashtextextended(dead.key, 0) AND {if key_is_bytes}encode(key, 'hex'){else}key::text{end} = dead.key
+          AND hashtextextended({key_text}, 0)
+              = hashtextextended(dead.key, 0) AND {key_text} = dead.key
         LIMIT $1::int8
     ) of_key
     LIMIT $1::int8

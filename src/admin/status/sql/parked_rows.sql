@@ -7,31 +7,19 @@
 WITH first AS MATERIALIZED (
     SELECT * FROM {parked} WHERE sent_at IS NULL AND state <> 'dead' ORDER BY due LIMIT $1::int8
 ), early AS MATERIALIZED (
-    SELECT DISTINCT {if key_is_bytes}encode(key, 'hex'){else}key::text{end} AS key_text
+    SELECT DISTINCT {key_text} AS key_text
     FROM first
     WHERE state = 'scheduled' AND due > clock_timestamp() AND key IS NOT NULL
 )
 SELECT count(*),
        extract(epoch FROM clock_timestamp() - min(
-       {if has_created_at}
-       coalesce(
-       {if created_at_is_date}
-       CASE WHEN created_at >= '1970-01-02' AND created_at < '9998-12-31' THEN created_at::timestamptz END
-       {else}
-       {time_of_text}
-       {end}
-       , parked_at)
-       {else}
-       parked_at
-       {end}
-       ) FILTER (WHERE NOT is_early)),
+           {if has_created_at}coalesce({created_time}, parked_at){else}parked_at{end}) FILTER (WHERE NOT is_early)),
        -extract(epoch FROM clock_timestamp() - min(due)),
        count(*) FILTER (WHERE due IS NULL AND state IN ('behind', 'paused')),
        count(*) FILTER (WHERE is_early)
 FROM (
     SELECT first.*,
            coalesce(CASE state WHEN 'scheduled' THEN due > clock_timestamp()
-                               WHEN 'behind' THEN {if key_is_bytes}encode(key,
-                                   'hex'){else}key::text{end} IN (SELECT key_text FROM early) END, false) AS is_early
+                               WHEN 'behind' THEN {key_text} IN (SELECT key_text FROM early) END, false) AS is_early
     FROM first
 ) judged

@@ -15,8 +15,7 @@ WITH RECURSIVE above (oid) AS (
               AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()))
 )
 SELECT file.node AS file, virtualtransaction AS transaction, holder.prepared, running.xid
-FROM (SELECT CASE WHEN coalesce(to_regclass({outbox_text})::oid = {outbox_oid}, false)
-    THEN pg_relation_filenode({outbox_oid})::int8 END) file (node)
+FROM (SELECT {file_node}) file (node)
 LEFT JOIN (
     SELECT virtualtransaction, bool_or(pid IS NULL) AS prepared
     FROM locks WHERE locktype = 'relation' GROUP BY 1

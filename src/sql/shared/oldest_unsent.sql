@@ -1,0 +1,26 @@
+-- Part: the values of the oldest unsent rows, $1 of them, or of each slice with order = "key".
+SELECT {id} AS id, {event_id} AS event_id, {topic} AS topic, {key} AS key, {type} AS type, {payload} AS payload,
+       {headers} AS headers, {created_at} AS created_at
+FROM
+    {if by_slice}
+    generate_series(0, {slices} - 1) relay_slices (relay_slice),
+    LATERAL (
+        SELECT *
+        FROM {outbox}
+        WHERE {unsent} AND {is_not_noted}
+          {if unsent_from}
+          AND ({slice_of_row}, {id}) >= (relay_slice, {unsent_from})
+          {else}
+          AND {slice_of_row} >= relay_slice
+          {end}
+          AND {slice_of_row} < relay_slice + 1
+        ORDER BY {slice_of_row}, {id} LIMIT $1::int8
+    ) {outbox_name}
+    {else}
+    (
+        SELECT *
+        FROM {outbox}
+        WHERE {unsent} AND {is_not_noted} AND {if seeks_from}{id} >= {unsent_from}{else}true{end}
+        ORDER BY {id} LIMIT $1::int8
+    ) {outbox_name}
+    {end}
