@@ -12,12 +12,8 @@ BEGIN;
 CREATE FUNCTION {mark_function}() RETURNS trigger LANGUAGE plpgsql SET search_path = '' AS $feed$
 BEGIN
     UPDATE {source} SET {feed_marks}
-    WHERE {feed_match} =
-        {if source_is_integer}
-        ('x' || right(replace(NEW.event_id::pg_catalog.text, '-', ''), 16))::pg_catalog.bit(64)::bigint;
-        {else}
-        NEW.event_id;
-        {end}
+    WHERE {feed_match} = {if source_is_integer}('x' || right(replace(
+        NEW.event_id::pg_catalog.text, '-', ''), 16))::pg_catalog.bit(64)::bigint{else}NEW.event_id{end};
     RETURN NULL;
 END
 $feed$;
