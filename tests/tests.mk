@@ -65,7 +65,7 @@ audit-faults: ## the auditor of chaos catches planted bugs
 audit-tools: ## the arithmetic of bench and compare; the servers of the tests; what releases hold and how they are signed
 	@mkdir -p $(BUILD)
 	@{ tests/bench/figures_test && tests/compare/table_test && \
-		tests/support/services_test && tests/support/run_tests_test && tests/support/install_test && \
+		tests/support/services_test && tests/support/run_tests_test && tests/support/statements_test && tests/support/install_test && \
 		tests/package/version check && tests/package/dist_test && tests/package/sbom_test && \
 		tests/package/signing_test; } $(shown_if_it_fails)
 
