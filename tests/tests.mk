@@ -122,7 +122,7 @@ readme: $(BUILD)/reference ## write the key reference into docs/configuration.md
 # ---- what they are built of ----------------------------------------------------------------------
 
 # cmocka 2 calls assert_in_range deprecated, and cmocka 1 has no other.
-$(BUILD)/obj/tests/%.o: tests/%.c
+$(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/gen/sql/statements.h
 	@mkdir -p $(@D)
 	$(say) CC $@
 	@$(CC) $(CPPFLAGS) -DCMOCKA_DISABLE_DEPRECATION_WARNINGS -Itests $(call pkg,--cflags,$(PACKAGES) cmocka) $(CFLAGS) -MMD -MP -c -o $@ $<
