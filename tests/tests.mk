@@ -56,13 +56,14 @@ test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) $(NEW_NATS) ## against Pos
 test-integration demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLevel=1
 
 # They mostly wait, and so run beside the integration tests; what they say is shown when they fail.
-shown_if_it_fails = > $(BUILD)/$@.log 2>&1 || { cat $(BUILD)/$@.log; exit 1; }; echo "$@: passed"
+shown_if_it_fails = > $(BUILD)/$@.log 2>&1 || { cat $(BUILD)/$@.log; echo "$@: FAILED, see $(BUILD)/$@.log"; exit 1; }; \
+	grep -i skipped $(BUILD)/$@.log; echo "$@: passed"
 
 audit-faults: ## the auditor of chaos catches planted bugs
 	@mkdir -p $(BUILD)
 	@tests/chaos/audit_test $(shown_if_it_fails)
 
-audit-tools: ## the arithmetic of bench and compare; the servers of the tests; what releases hold and how they are signed
+audit-tools: $(BINARY) ## the arithmetic of bench and compare; the servers of the tests; what releases hold and how they are signed
 	@mkdir -p $(BUILD)
 	@{ tests/bench/figures_test && tests/compare/table_test && \
 		tests/support/services_test && tests/support/run_tests_test && tests/support/statements_test && tests/support/install_test && \

@@ -76,6 +76,8 @@ static void find_planted_faults(struct fixture *fixture, const struct planting *
         json_string_value(json_object_get(finding_of(fixture, "missing", "21"), planting->place)),
         planting->is_at);
     assert_counted(fixture, "without_id", 1);
+    assert_counted(fixture, "found", PLANTED_ROWS);        /* 22 rows; one deleted, one missing */
+    assert_counted(fixture, "messages", PLANTED_ROWS + 5); /* 2 again, 2 unknown, 1 late */
     planting->ignore_order(fixture);
     audit_all(fixture, 1);
     assert_counted(fixture, "late", 0);

@@ -134,10 +134,12 @@ static inline void init_existing(struct fixture *fixture)
 {
     int status = run_command(fixture, "init");
 
-    if (status == 5)
-        execute_printed(fixture);
-    else
+    if (status != 5) {
         expect(fixture, status, 0);
+        return;
+    }
+    assert_non_null(strstr(fixture->process.out, ";\n"));
+    execute_printed(fixture);
 }
 
 /* A role of that name, with the privileges that `init --grant` prints. */

@@ -778,10 +778,10 @@ TEST(repair_sends_a_row_again_that_had_been_parked)
 /* ---- beside relays ---- */
 
 /* No two of them write the same key, so each key's ids are drawn in the order of the commits. */
-#define WRITE                                                                                                             \
-    "DO $$ BEGIN FOR i IN 1..600 LOOP INSERT INTO outbox (topic, key, payload) SELECT 'a',"                               \
-    " pg_backend_pid() || '-' || (random() * 20)::int, to_jsonb(i) FROM generate_series(1, 1 + i % 3); COMMIT; END LOOP;" \
-    " END $$"
+#define WRITE                                                                                           \
+    "DO $$ BEGIN FOR i IN 1..600 LOOP INSERT INTO outbox (topic, key, payload) SELECT 'a',"             \
+    " pg_backend_pid() || '-' || (random() * 20)::int, to_jsonb(i) FROM generate_series(1, 1 + i % 3);" \
+    " PERFORM pg_sleep(0.003); COMMIT; END LOOP; END $$"
 
 static void start_writers(struct fixture *fixture, PGconn *writers[WRITERS])
 {
@@ -886,6 +886,7 @@ TEST(what_was_sent_since_a_loss_is_not_purged_until_it_is_repaired_or_a_day_afte
 TEST(an_audit_ends_no_warning_of_a_sink_that_its_configuration_lacks)
 {
     struct fixture *fixture = *state;
+    const char *printed;
 
     send_rows(fixture, 1);
     sql(fixture->conn, "INSERT INTO outbox_control (kind, name, value) VALUES ('setting',"
@@ -896,8 +897,9 @@ TEST(an_audit_ends_no_warning_of_a_sink_that_its_configuration_lacks)
     expect(fixture, run(fixture, "audit", "--sink", "old", "-c", fixture->config), 2);
     assert_says(fixture->process.err, "no [sink.old] is configured");
     assert_says(fixture->process.err, "starts_with(name, 'lost old/')");
-    sql(fixture->conn, "DELETE FROM \"public\".\"outbox_control\" WHERE kind = 'setting' AND name"
-                       " LIKE 'lost old/%%'");
+    printed = strstr(fixture->process.err, "DELETE FROM ");
+    assert_non_null(printed);
+    sql(fixture->conn, "%.*s", (int)(strstr(printed, "/')") + 3 - printed), printed);
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_null(strstr(fixture->process.out, "may have lost"));
 }
@@ -943,6 +945,6 @@ TEST(an_audit_beside_relays_and_writers_finds_nothing)
     }
     audit_all(fixture, 0);
     assert_clean(fixture, (int)sql_number(fixture->conn, "SELECT count(*) FROM outbox"));
-    print_message("%d audits beside the relays\n", audits);
+    assert_true(audits > 1);
     assert_no_consumer();
 }

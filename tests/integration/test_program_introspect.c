@@ -24,6 +24,7 @@ static void configure_printed(struct fixture *fixture)
     *adopt = ' ';
     write_relay_toml(fixture, "%s\n" STDOUT_SINK "\n", printed);
     init_existing(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
 }
 
 TEST(what_introspect_prints_passes_check_and_sends_each_row_once)

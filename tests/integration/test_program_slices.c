@@ -35,6 +35,7 @@ static void expect_init_then_ready(struct fixture *fixture)
 {
     expect(fixture, run_command(fixture, "init"), 5);
     execute_printed(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
     expect(fixture, run_command(fixture, "check"), 0);
 }
 

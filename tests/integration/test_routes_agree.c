@@ -63,6 +63,14 @@ static void make_topics(PGconn *conn, const char *encoding)
     }
 }
 
+#define SINK_IS_HERE "($1::int8 = 0 OR coalesce($1::int8 >> ({sink}), 0) & 1 = 0)"
+
+/* What the test tries is what the claims have. */
+static void assert_is_claimed_by(const char *statement)
+{
+    assert_non_null(strstr(statement, SINK_IS_HERE));
+}
+
 /* The topics that PostgreSQL judges as those of the sink that is away. */
 static PGresult *ask(PGconn *conn, const struct routes *routes)
 {
@@ -73,9 +81,11 @@ static PGresult *ask(PGconn *conn, const struct routes *routes)
     char *text;
 
     (void)snprintf(table.columns[COLUMN_TOPIC].quoted, QUOTED_BYTES_MAX, "\"topic\"");
-    text = slice_statement("SELECT topic::text, NOT ($1::int8 = 0 OR coalesce($1::int8 >> ({sink}),"
-                           " 0) & 1 = 0) FROM topics",
-                           &about);
+    assert_is_claimed_by(statement_claim_slices);
+    assert_is_claimed_by(statement_claim_table);
+    assert_is_claimed_by(statement_claim_refused);
+    assert_is_claimed_by(statement_earlier);
+    text = slice_statement("SELECT topic::text, NOT " SINK_IS_HERE " FROM topics", &about);
     assert_non_null(text);
     result = PQexecParams(conn, text, 1, NULL, params, NULL, NULL, 0);
     if (PQresultStatus(result) != PGRES_TUPLES_OK)

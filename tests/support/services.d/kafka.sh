@@ -87,7 +87,7 @@ kafka_format() {
     if [[ ! -d $dir/formatted.$cluster ]]; then
         "${KAFKA_JAVA[@]}" kafka.tools.StorageTool format -t "$cluster" \
             "${KAFKA_FORMAT[@]}" -c "$dir/server.properties" &&
-            cp -a "$dir/data" "$dir/formatted.$cluster"
+            cp -a "$dir/data" "$dir/formatting" && mv "$dir/formatting" "$dir/formatted.$cluster"
     else
         cp -a "$dir/formatted.$cluster" "$dir/data"
     fi
