@@ -177,10 +177,10 @@ int admin_check_sent(struct admin *admin, struct error *error);
 
 /* The database's clock, in ms since 1970; -1 with *error set. */
 int64_t admin_clock_ms(struct admin *admin, struct error *error);
+/* What to do where no such sink is configured. */
+void admin_hint_losses(const struct admin *admin, const char *sink, struct error *error);
 /* What relays had noticed as a loss before this audit needs nobody's attention any more. 0, or -1.
  */
-/* The table that has them, quoted. */
-const char *admin_losses_table(const struct admin *admin);
 int admin_forget_losses(struct admin *admin, const struct memory_audit *audit, struct error *error);
 
 /* Unsent rows, and parked ones that will be tried again. -1: too many to count, or *error says why.
@@ -213,6 +213,7 @@ int admin_emit_json(struct admin *admin, const char *json, const struct emitted_
 /* What a purge did. `place` is where the next one goes on; all zero before the first one. */
 struct purge {
     int64_t purged;
+    int64_t age_ms; /* of the rows that may be deleted: raised while a loss may need younger ones */
     int64_t refused; /* rows that PostgreSQL refuses to delete */
     char row[64];    /* the first of them */
     char why[512];
@@ -226,9 +227,8 @@ struct purge {
 int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
                 bool (*stop)(const void *closure), const void *closure, struct purge *purge,
                 struct error *error);
-/* Raises the age at which rows may be purged while a loss may need them. */
-int admin_raise_age(struct admin *admin, int64_t *age_ms, struct error *error);
-int64_t admin_count_purgeable(struct admin *admin, int64_t age_ms, struct error *error);
+/* -1 with *error set. `*age_ms` is raised while a loss may need younger rows. */
+int64_t admin_count_purgeable(struct admin *admin, int64_t *age_ms, struct error *error);
 
 /* Chooses a new probe for destinations whose probe row was dropped while other rows wait. 0 or
  * -1. */

@@ -70,4 +70,8 @@ int admin_write_sql(struct admin *admin,
                     int (*put)(struct admin *admin, FILE *out, struct error *error), char **sql,
                     struct error *error);
 
+/* Raises the age at which rows may be purged while a loss may need them. 0, or -1 with *error set.
+ */
+int admin_raise_age(struct admin *admin, int64_t *age_ms, struct error *error);
+
 #endif

@@ -2,7 +2,6 @@
 
 #include "catalog/schema.h"
 #include "message/batch.h"
-#include "sql/statements.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,7 +21,8 @@ static bool knows_unsent(const void *about)
     return ((const struct admin_facts *)about)->unsent_from != INT64_MIN;
 }
 
-bool has_sequential_ids(const struct table *table)
+/* Ids that grow: a purge reads only the rows with the lowest ones. */
+static bool has_sequential_ids(const struct table *table)
 {
     return table_has_integer_ids(table) ||
            strncmp(table->columns[COLUMN_ID].type, "numeric", strlen("numeric")) == 0;

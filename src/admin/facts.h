@@ -18,8 +18,6 @@ struct admin_facts {
 #define AUDIT_PAGE_ROWS 2000   /* that `audit` looks at in a transaction */
 #define AUDIT_KNOWN_ROWS 20000 /* whose event ids `audit` reads at once */
 
-/* Ids that grow: a purge reads only the rows with the lowest ones. */
-bool has_sequential_ids(const struct table *table);
 /* With order = "key" the oldest rows are found by the slices' index or not at all. */
 bool oldest_can_be_found(const struct table_facts *tables);
 

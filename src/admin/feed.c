@@ -74,7 +74,7 @@ static const struct table_column *source_integer(const struct feed *feed)
     return source_uuid(feed) == NULL && id != NULL && column_is_integer(id) ? id : NULL;
 }
 
-/* ---- words ---- */
+/* ---- facts ---- */
 
 static const struct feed *feed_of(const void *about)
 {
@@ -205,7 +205,7 @@ static int put_name(FILE *out, const void *about, const struct sql_fact *fact)
     const struct table_column *id =
         source_uuid(feed) != NULL ? source_uuid(feed) : source_integer(feed);
     const struct {
-        const char *word;
+        const char *name;
         const char *text;
     } names[] = {
         {"source", feed->source.quoted},
@@ -224,7 +224,7 @@ static int put_name(FILE *out, const void *about, const struct sql_fact *fact)
     };
     size_t at = 0;
 
-    while (strcmp(names[at].word, fact->name) != 0)
+    while (strcmp(names[at].name, fact->name) != 0)
         at++;
     return fputs(names[at].text, out) < 0 ? -1 : 0;
 }

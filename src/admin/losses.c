@@ -53,9 +53,13 @@ int64_t admin_clock_ms(struct admin *admin, struct error *error)
                         NULL, error);
 }
 
-const char *admin_losses_table(const struct admin *admin)
+void admin_hint_losses(const struct admin *admin, const char *sink, struct error *error)
 {
-    return admin->table.control_quoted;
+    (void)error_hint(error,
+                     "correct the name; or, for a sink that is used no more and of which status"
+                     " names a loss: DELETE FROM %s WHERE kind = 'setting' AND starts_with(name,"
+                     " 'lost %s/')",
+                     admin->table.control_quoted, sink);
 }
 
 int admin_forget_losses(struct admin *admin, const struct memory_audit *audit, struct error *error)

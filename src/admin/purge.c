@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void name_error(const struct admin *admin, struct error *error)
 {
@@ -153,6 +152,7 @@ int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
     if (describe_check_whole(&admin->table, admin->options, error) < 0 ||
         admin_raise_age(admin, &age_ms, error) < 0 || admin_settle_adoption(admin, error) < 0)
         return -1;
+    purge->age_ms = age_ms;
     (void)snprintf(run.age, sizeof run.age, "%" PRId64, age_ms);
     status = purge_quickly(&run, statement_purge_parked, error);
     if (status == 0 && table_knows_sent(&admin->table))
@@ -164,7 +164,7 @@ int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
     return status;
 }
 
-int64_t admin_count_purgeable(struct admin *admin, int64_t age_ms, struct error *error)
+int64_t admin_count_purgeable(struct admin *admin, int64_t *age_ms, struct error *error)
 {
     char age[32];
     const char *params[1] = {age};
@@ -172,9 +172,9 @@ int64_t admin_count_purgeable(struct admin *admin, int64_t age_ms, struct error 
     int64_t sent = 0;
 
     if (describe_check_whole(&admin->table, admin->options, error) < 0 ||
-        admin_raise_age(admin, &age_ms, error) < 0)
+        admin_raise_age(admin, age_ms, error) < 0)
         return -1;
-    (void)snprintf(age, sizeof age, "%" PRId64, age_ms);
+    (void)snprintf(age, sizeof age, "%" PRId64, *age_ms);
     count = admin_number(admin, statement_count_purgeable_parked, 1, params, error);
     if (count >= 0 && table_knows_sent(&admin->table))
         sent = admin_number(admin, statement_count_purgeable, 1, params, error);

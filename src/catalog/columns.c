@@ -6,7 +6,6 @@
  */
 #include "catalog/columns.h"
 
-#include "catalog/schema.h"
 #include "catalog/sql_text.h"
 #include "sql/sql.h"
 #include "sql/statements.h"

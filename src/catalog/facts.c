@@ -3,7 +3,6 @@
 #include "catalog/pauses.h"
 #include "catalog/refused.h"
 #include "catalog/sql_text.h"
-#include "sql/statements.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -478,6 +477,7 @@ static const struct sql_fact facts[] = {
     {"noted_names", .put_named = put_parked_columns},
     {"is_pause", .text = PAUSE_ROW_SQL},
     {"is_paused", .text = "waits_for LIKE '" PAUSED_PREFIX "%'"},
+    {"is_note", .text = "state IN ('" REFUSED_UNSENT "', '" REFUSED_SENT "')"},
     {"only_relay_writes", .text = ONLY_RELAY_WRITES},
     {"notes_max", .text = FACT_NUMBER(REFUSED_MAX)},
     {"by_slice", .is = is_so},
@@ -514,13 +514,8 @@ struct sql_facts table_facts(const struct table_facts *about)
     return (struct sql_facts){.list = facts, .about = about};
 }
 
-char *table_sql(const struct table *table, const char *statement)
-{
-    return table_sql_with(table, statement, NULL, NULL);
-}
-
-char *table_sql_with(const struct table *table, const char *statement, const char *name,
-                     const char *value)
+static char *table_sql_with(const struct table *table, const char *statement, const char *name,
+                            const char *value)
 {
     const struct table_facts about = {.table = table};
     const struct sql_facts of_table = table_facts(&about);
@@ -528,6 +523,11 @@ char *table_sql_with(const struct table *table, const char *statement, const cha
     const struct sql_facts with = {.list = one, .more = &of_table};
 
     return sql_render(statement, &with);
+}
+
+char *table_sql(const struct table *table, const char *statement)
+{
+    return table_sql_with(table, statement, NULL, NULL);
 }
 
 /* Takes the statement. */

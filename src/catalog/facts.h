@@ -22,13 +22,11 @@ struct sql_facts table_facts(const struct table_facts *about);
 /* A statement about tables, and about nothing that is configured of them; free() it. NULL: no
  * memory. */
 char *table_sql(const struct table *table, const char *statement);
-/* The same with one more fact. */
-char *table_sql_with(const struct table *table, const char *statement, const char *name,
-                     const char *value);
 /* Renders such a statement and runs it (session_query). PQclear() the result. NULL with *error set.
  */
 PGresult *table_query(const struct table *table, struct session *session, const char *statement,
                       int param_count, const char *const *params, struct error *error);
+/* The same with one more fact. */
 PGresult *table_query_with(const struct table *table, struct session *session,
                            const char *statement, const char *name, const char *value,
                            struct error *error);

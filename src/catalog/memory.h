@@ -7,8 +7,9 @@
  * What relays remember of their brokers, in the control table, so that a relay that starts notices
  * too that a broker has lost messages. Settings named "acknowledged SINK/DESTINATION[PARTITION]"
  * hold the highest position that was acknowledged there, and settings named "lost ..." what a
- * broker may have lost, until `audit` has looked into it. They are settings, because relays of
- * older versions take every other kind for a pause.
+ * broker may have lost, until `audit` has looked into it; settings named "audited ..." keep that
+ * for a day when it found events missing. They are settings, because relays of older versions take
+ * every other kind for a pause.
  *
  * Functions that return int return 0, or -1 with *error set.
  */

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The columns of order_trigger.sql. */
 enum { ENABLED, FITS, FUNCTION, OWNER, LATER, DRAWS, GENERATED, OWNS_SOURCE, IS_BY_ID };

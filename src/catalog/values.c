@@ -156,17 +156,17 @@ static int check_uses_of(struct table *table, struct session *session, const cha
                          const struct source *source, struct error *error)
 {
     PGresult *result = table_query(table, session, statement_value_uses_any, 1, &of, error);
+    bool is_any = result != NULL && PQgetvalue(result, 0, 0)[0] == 't';
     size_t len = strlen(table->called);
     char why[220];
     int status = 0;
 
-    if (result != NULL && PQgetvalue(result, 0, 0)[0] == 't') {
-        PQclear(result);
-        result = table_query(table, session, statement_value_uses, 1, &of, error);
-    } else if (result != NULL) {
-        PQclear(result);
+    if (result == NULL)
+        return -1;
+    PQclear(result);
+    if (!is_any)
         return 0;
-    }
+    result = table_query(table, session, statement_value_uses, 1, &of, error);
     if (result == NULL)
         return -1;
     for (int row = 0; source->is_where && row < PQntuples(result); row++)

@@ -99,11 +99,7 @@ static int open_sinks(struct auditing *auditing, struct error *error)
                           "type kafka with event ids in its messages",
                     auditing->arguments->sink);
     if (auditing->arguments->sink != NULL)
-        (void)error_hint(
-            error,
-            "for a sink that is used no more, of which status names a loss: DELETE FROM"
-            " %s WHERE kind = 'setting' AND starts_with(name, 'lost %s/')",
-            admin_losses_table(auditing->admin), auditing->arguments->sink);
+        admin_hint_losses(auditing->admin, auditing->arguments->sink, error);
     return -1;
 }
 

@@ -11,8 +11,7 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
     int64_t age_ms =
         arguments->older_than_ms >= 0 ? arguments->older_than_ms : options->retention_ms;
     struct error error;
-    struct purge purge = {0};
-    int64_t kept_ms = age_ms;
+    struct purge purge = {.age_ms = age_ms};
     struct admin *admin;
     int status = -1;
 
@@ -23,18 +22,19 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
     }
     admin = arguments->dry_run ? admin_open(options, &error) : admin_open_to_write(options, &error);
     if (admin != NULL && arguments->dry_run) {
-        purge.purged = admin_count_purgeable(admin, age_ms, &error);
+        purge.purged = admin_count_purgeable(admin, &purge.age_ms, &error);
         status = purge.purged < 0 ? -1 : 0;
     } else if (admin != NULL) {
         status = admin_purge(admin, age_ms, 0, NULL, NULL, &purge, &error);
     }
     if (status == 0 && options->on_sent == ON_SENT_MARK && admin_check_sent(admin, &error) < 0)
         (void)fprintf(stderr, "outbox-relay: warning: %s\n  fix: %s\n", error.text, error.hint);
-    if (status == 0 && admin_raise_age(admin, &kept_ms, &error) == 0 && kept_ms > age_ms)
+    if (status == 0 && purge.age_ms > age_ms)
         (void)fprintf(
-            stderr, "outbox-relay: what was sent since a broker may have lost events is kept until"
-                    " an audit has looked, and a day longer where events are missing\n"
-                    "  fix: outbox-relay status\n");
+            stderr,
+            "outbox-relay: warning: what was sent since a broker may have lost events is kept until"
+            " an audit has looked, and a day longer where events are missing\n"
+            "  fix: outbox-relay status\n");
     admin_close(admin);
     if (status < 0)
         return cli_fail(&error);

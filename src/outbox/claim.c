@@ -19,7 +19,6 @@
 
 #include <endian.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Another lane may have found the row that made a claim fail, so claims grow again after this many

@@ -7,7 +7,6 @@
 
 #include <endian.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct round {

@@ -10,13 +10,11 @@
 #include "outbox/refused.h"
 
 #include "base/clock.h"
-#include "catalog/refused.h"
 #include "outbox/round.h"
 #include "outbox/settle_rows.h"
 #include "outbox/slices/away.h"
 #include "outbox/slices/batch_array.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,9 @@
 #include "outbox/sql.h"
 
-#include "catalog/refused.h"
 #include "catalog/sql_text.h"
 #include "pg/session.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LEVEL_FACTOR 8

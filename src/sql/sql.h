@@ -11,7 +11,7 @@
  * {fact} stands for a value and {if fact}...{else}...{end} for a variant, {if !fact} for the other
  * one; docs/statements.md has the language. A file of src/sql/shared/ is put in by its name. What
  * comes from outside, such as names and conditions, is the value of a fact and never searched for
- * facts. This room knows no table.
+ * facts. The C code of this room knows no table.
  */
 
 /* A fact with nothing but a name is true. At most one of `text`, `put` and `put_named` is set; both

@@ -88,6 +88,7 @@ in_head && /^-- use: [a-z]+ [a-z_]+( |$)/ {
         else if (part == "if" && $i != "if")
             note($i)
     }
+    named[name] = 1
     uses = uses sprintf("    {\"%s\", \"%s\", statement_%s, \"%s\", \"%s\"},\n", $3, $4, name, words["if"], words["with"])
     next
 }
@@ -128,6 +129,11 @@ END {
     }
     for (fact in given)
         known[fact] = 1
+    for (i = 1; i <= shared_count; i++)
+        if (!(shared[i] in wanted) && !(shared[i] in named)) {
+            printf "src/sql/shared/%s.sql is put in nowhere\n", shared[i] > "/dev/stderr"
+            failed = 1
+        }
     for (fact in wanted)
         if (!(fact in known)) {
             printf "%s: {%s} is no fact\n", wanted[fact], fact > "/dev/stderr"

@@ -1,14 +1,11 @@
 #include "admin/parked/parked_sql.h"
 
 #include "admin/admin_session.h"
-#include "catalog/schema.h"
-#include "catalog/sql_text.h"
 #include "message/declined.h"
 #include "route/match.h"
 #include "sql/statements.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- facts ---- */
@@ -45,6 +42,7 @@ char *parked_sql(const struct parked_statement *statement, const struct table_fa
     char page_rows[16];
     struct sql_fact facts[40] = {
         {"done", .text = statement->done},
+        {"is_declined", .text = "(state = 'waiting' AND waits_for LIKE '" DECLINED_PREFIX "%')"},
         {"page_rows", .text = page_rows},
         {"looked_rows", .text = FACT_NUMBER(REPLAY_LOOKED_ROWS)},
         {"payload_max", .text = FACT_NUMBER(PARKED_PAYLOAD_MAX)},
@@ -75,8 +73,10 @@ char *parked_sql(const struct parked_statement *statement, const struct table_fa
     };
     const struct sql_facts list = {
         .names = statement->facts, .list = facts, .about = statement, .more = &tables};
-    size_t count = 15;
+    size_t count = 0;
 
+    while (facts[count].name != NULL)
+        count++;
     (void)snprintf(page_rows, sizeof page_rows, "%d", statement->page_rows);
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].is)

@@ -3,4 +3,4 @@
 SELECT (SELECT count(*) FROM (SELECT FROM {outbox} WHERE {unsent} LIMIT {unsent_max}) unsent)
        + (SELECT count(*)
           FROM {parked} parked
-          WHERE sent_at IS NULL AND state <> 'dead' AND NOT state IN ('refused', 'unsettled'))
+          WHERE sent_at IS NULL AND state <> 'dead' AND NOT {is_note})

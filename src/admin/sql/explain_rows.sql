@@ -27,7 +27,7 @@ WITH found AS MATERIALIZED (
 ), parked AS (
     {if parked_exists}
     SELECT ctid AS place, seq, id, event_id::text AS event_id, state, error,
-           state IN ('refused', 'unsettled') AS is_of_note, identity
+           {is_note} AS is_of_note, identity
     FROM {parked}
     WHERE sent_at IS NULL AND (id IN (SELECT found.id FROM found) OR {is_explained_parked})
     {else}

@@ -1,4 +1,4 @@
--- Whether value_uses.sql, which is dear to plan, can find anything: PostgreSQL records no dependency on its own
+-- Whether value_uses.sql, which is expensive to plan, can find anything: PostgreSQL records no dependency on its own
 -- objects.
 -- $1 text as there.
 SELECT $1 = 'row' OR EXISTS (

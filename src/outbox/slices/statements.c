@@ -1,7 +1,6 @@
 #include "outbox/slices/statements.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const struct slice_facts *facts_of(const void *about)
 {

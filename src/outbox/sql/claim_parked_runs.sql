@@ -28,16 +28,16 @@ WITH wal AS MATERIALIZED (
         SELECT run, run_id
         FROM (
             SELECT seq AS run, id AS run_id,
-                   bool_or(state = 'dead' OR state IN ('refused', 'unsettled')
+                   bool_or(state = 'dead' OR {is_note}
                        OR coalesce(due > statement_timestamp(), false))
                        OVER (ORDER BY id, seq) AS stopped
             FROM (
                 SELECT seq, id, due, state
                 FROM {parked} behind
                 WHERE behind.key IS NOT NULL
-                  AND hashtextextended({if key_is_bytes}encode(behind.key, 'hex'){else}behind.key::text{end}, 0)
+                  AND hashtextextended({key_text}, 0)
                       = hashtextextended(first.key_text, 0)
-                  AND {if key_is_bytes}encode(behind.key, 'hex'){else}behind.key::text{end} = first.key_text
+                  AND {key_text} = first.key_text
                   AND (behind.id, behind.seq) >= (first.id, first.seq) AND behind.sent_at IS NULL
                 ORDER BY id, seq LIMIT {limit}
             ) next

@@ -10,13 +10,7 @@ WITH wal AS MATERIALIZED (
     SELECT relay_note.*, relay_noted AS relay_run, relay_noted_id AS relay_run_id, relay_noted_slice AS relay_run_slice,
            CASE WHEN NOT relay_is_sent THEN relay_noted_key END AS relay_run_key, true AS relay_is_first
     FROM (
-        SELECT seq AS relay_noted, id AS relay_noted_id, identity AS relay_noted_identity,
-               attempts AS relay_attempts, parked_at AS relay_noted_at, state = 'unsettled' AS relay_is_sent,
-               {slice_of_parked} AS relay_noted_slice,
-               {if keyed}{key_text}{else}NULL::text{end} AS relay_noted_key
-        FROM {parked} head
-        WHERE state IN ('refused', 'unsettled') AND due <= statement_timestamp()
-          AND {if by_slice}{slice_of_parked} = ANY (current_setting('outbox_relay.slices')::int4[]){else}true{end}
+        {due_notes}
           AND (state = 'unsettled' OR {is_head})
         ORDER BY due LIMIT {limit}
     ) relay_note

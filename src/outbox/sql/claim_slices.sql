@@ -14,10 +14,7 @@
 -- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned.
 WITH held AS MATERIALIZED (
     SELECT set_config('outbox_relay.read_high', (
-               SELECT cardinality(xids) > 0 AND cardinality(xids) = (
-                   SELECT count(*)
-                   FROM pg_snapshot_xip(pg_current_snapshot()) running (xid)
-                   WHERE running.xid = ANY (xids))
+               SELECT {are_running}
                FROM (SELECT current_setting('outbox_relay.holders')::xid8[] AS xids) holders)::text,
                true)::bool AS running
 ), wal AS MATERIALIZED (

@@ -10,11 +10,7 @@ WITH
 {if integer_ids}
 held AS MATERIALIZED (
     SELECT set_config('outbox_relay.read_high', (
-               SELECT cardinality(xids) > 0 AND cardinality(xids) = (
-                   SELECT count(*)
-                   FROM pg_snapshot_xip(pg_current_snapshot()) running (xid)
-                   WHERE running.xid = ANY (xids))
-               FROM (SELECT $5::xid8[] AS xids) holders)::text,
+               SELECT {are_running} FROM (SELECT $5::xid8[] AS xids) holders)::text,
                true)::bool AS running
 ),
 {end}

@@ -9,10 +9,9 @@ SELECT current_setting('synchronous_standby_names') = ''
        transaction_timestamp() AS began,
        clock_timestamp() AS done,
        nullif(current_setting('outbox_relay.read_high', true), '')::bool AS high,
-       (SELECT string_agg(kind || ' ' || name, E'\n' ORDER BY set_at, kind, name)
-        FROM {control} WHERE {is_pause}) AS pauses,
+       ({pauses}) AS pauses,
        ({shape}) AS shape,
-       CASE WHEN EXISTS (SELECT FROM {parked} WHERE state IN ('refused', 'unsettled')) THEN
-           EXISTS (SELECT FROM {parked} WHERE state IN ('refused', 'unsettled') AND due <= statement_timestamp())
+       CASE WHEN EXISTS (SELECT FROM {parked} WHERE {is_note}) THEN
+           EXISTS (SELECT FROM {parked} WHERE {is_note} AND due <= statement_timestamp())
        END AS refused,
        set_config('statement_timeout', '{statement_ms}', true)

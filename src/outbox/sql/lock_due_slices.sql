@@ -38,7 +38,7 @@ FROM (
                   {if from_parked}
                   AND state IN ('retry', 'scheduled', 'waiting', 'paused') AND sent_at IS NULL AND {is_head}
                   {else}
-                  AND state IN ('refused', 'unsettled') AND (state = 'unsettled' OR {is_head})
+                  AND {is_note} AND (state = 'unsettled' OR {is_head})
                   {end}
                   AND ($2::int8 = 0 OR coalesce($2::int8 >> ({sink_of_parked}), 0) & 1 = 0)
                   AND coalesce(waits_for <> ALL ($3::text[]), true)

@@ -23,4 +23,4 @@ WITH given AS (
 )
 SELECT CASE WHEN count(*) + $2::int4 <= {notes_max} THEN 0
             ELSE (count(*) || ' rows of the outbox are refused, too many for notes')::int4 END
-FROM (SELECT FROM {parked} WHERE state IN ('refused', 'unsettled') LIMIT {notes_max}) notes
+FROM (SELECT FROM {parked} WHERE {is_note} LIMIT {notes_max}) notes

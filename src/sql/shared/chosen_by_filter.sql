@@ -7,7 +7,7 @@ missing_words AS (
     WHERE sent_at IS NULL
       {if picks}
       {if by_topic}
-      AND (state = 'dead' OR (state = 'waiting' AND waits_for LIKE 'a configuration that %'))
+      AND (state = 'dead' OR {is_declined})
       {else}
       AND state = 'dead'
       {end}

@@ -41,7 +41,7 @@ wanted AS MATERIALIZED (
     SELECT seq AS locked_seq
     FROM {parked}
     WHERE seq = ANY (ARRAY(SELECT hit FROM hits)) AND sent_at IS NULL
-      AND {if drops}NOT state IN ('refused', 'unsettled'){else}true{end}
+      AND {if drops}NOT {is_note}{else}true{end}
     {if changed}
     FOR UPDATE
     {end}

@@ -29,10 +29,7 @@ earlier AS MATERIALIZED (
                      WHERE ({slice_of_row}, {id}) >= (
                                relay_slice, CASE WHEN (
                                    SELECT (
-                                       SELECT cardinality(xids) > 0 AND cardinality(xids) = (
-                                           SELECT count(*)
-                                           FROM pg_snapshot_xip(pg_current_snapshot()) running (xid)
-                                           WHERE running.xid = ANY (xids))
+                                       SELECT {are_running}
                                        FROM (SELECT current_setting('outbox_relay.holders')::xid8[] AS xids) holders)
                                ) THEN relay_high ELSE relay_low END)
                        AND ({slice_of_row}, {id}) <= (relay_slice, relay_last)

@@ -9,9 +9,9 @@ WHERE state IN ('behind', 'waiting', 'paused') AND due IS NULL AND seq = ANY (AR
              SELECT seq AS next
              FROM {parked} behind
              WHERE behind.key IS NOT NULL
-               AND hashtextextended({if key_is_bytes}encode(behind.key, 'hex'){else}behind.key::text{end}, 0)
+               AND hashtextextended({key_text}, 0)
                    = hashtextextended(gone.left_key, 0)
-               AND {if key_is_bytes}encode(behind.key, 'hex'){else}behind.key::text{end} = gone.left_key
+               AND {key_text} = gone.left_key
                AND sent_at IS NULL AND seq NOT IN (SELECT seq FROM touched)
              ORDER BY id, seq LIMIT 1
          ) nexts))

@@ -4,7 +4,7 @@
 -- condition first: PostgreSQL evaluates conditions in an order of its own, and a row with a note may be one whose topic
 -- cannot be computed.
 (
-    NOT EXISTS (SELECT FROM {parked} noted WHERE state IN ('refused', 'unsettled'))
-    OR {id} NOT IN (SELECT noted.id FROM {parked} noted WHERE state IN ('refused', 'unsettled'))
+    NOT EXISTS (SELECT FROM {parked} noted WHERE {is_note})
+    OR {id} NOT IN (SELECT noted.id FROM {parked} noted WHERE {is_note})
     OR ({id}, {identity}) NOT IN (
-        SELECT noted.id, noted.identity FROM {parked} noted WHERE state IN ('refused', 'unsettled')))
+        SELECT noted.id, noted.identity FROM {parked} noted WHERE {is_note}))

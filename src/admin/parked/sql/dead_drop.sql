@@ -22,9 +22,9 @@ WITH {if by_id}{chosen_by_id}{else}{chosen_by_filter}{end}, done AS MATERIALIZED
             SELECT seq AS next
             FROM {parked} behind
             WHERE behind.key IS NOT NULL
-              AND hashtextextended({if key_is_bytes}encode(behind.key, 'hex'){else}behind.key::text{end}, 0)
+              AND hashtextextended({key_text}, 0)
                   = hashtextextended(gone.left_key, 0)
-              AND {if key_is_bytes}encode(behind.key, 'hex'){else}behind.key::text{end} = gone.left_key
+              AND {key_text} = gone.left_key
               AND sent_at IS NULL AND seq NOT IN (SELECT chosen_seq FROM chosen)
             ORDER BY id, seq LIMIT 1
         ) nexts)

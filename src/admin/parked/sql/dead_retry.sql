@@ -9,12 +9,12 @@
 WITH {if by_id}{chosen_by_id}{else}{chosen_by_filter}{end}, done AS MATERIALIZED (
     UPDATE {parked} head
     SET state = CASE WHEN state NOT IN ('dead', 'retry', 'behind')
-                          AND NOT (state = 'waiting' AND waits_for LIKE 'a configuration that %') THEN state
+                          AND NOT {is_declined} THEN state
                      WHEN {is_head} THEN 'retry'
                      ELSE 'behind' END,
-        due = CASE WHEN state IN ('refused', 'unsettled') OR {is_head} THEN now()
+        due = CASE WHEN {is_note} OR {is_head} THEN now()
                    WHEN state = 'scheduled' THEN due END,
-        waits_for = CASE WHEN NOT (state = 'waiting' AND waits_for LIKE 'a configuration that %') THEN waits_for END,
+        waits_for = CASE WHEN NOT {is_declined} THEN waits_for END,
         attempts = 0{if in_place},
         raw = coalesce((
             SELECT {raw}

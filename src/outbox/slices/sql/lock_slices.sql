@@ -17,10 +17,7 @@ WITH wal AS MATERIALIZED (
     SELECT set_config('outbox_relay.snapshot', pg_current_snapshot()::text, true)
         || set_config('outbox_relay.wal', pg_current_wal_insert_lsn()::text, true) AS is_kept
 ), held AS MATERIALIZED (
-    SELECT (
-        SELECT cardinality(xids) > 0 AND cardinality(xids) = (
-            SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot()) running (xid) WHERE running.xid = ANY (xids))
-        FROM (SELECT $5::xid8[] AS xids) holders) AS running
+    SELECT (SELECT {are_running} FROM (SELECT $5::xid8[] AS xids) holders) AS running
 ), bounds AS MATERIALIZED (
     SELECT coalesce({file_node} = $6::int8, false)
            AND $9::int8 <= {if sequence}coalesce(pg_sequence_last_value({sequence}), '-9223372036854775808'::int8)

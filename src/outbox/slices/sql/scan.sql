@@ -6,10 +6,7 @@
 -- $1 int4[] slices; $2 int8[] their low bounds; $3 int8[] their high bounds, used while all long holders $4 xid8[] are
 -- running in the snapshot; $5 int8 a bit for each sink whose rows are ignored.
 WITH held AS MATERIALIZED (
-    SELECT (
-        SELECT cardinality(xids) > 0 AND cardinality(xids) = (
-            SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot()) running (xid) WHERE running.xid = ANY (xids))
-        FROM (SELECT $4::xid8[] AS xids) holders) AS running
+    SELECT (SELECT {are_running} FROM (SELECT $4::xid8[] AS xids) holders) AS running
 )
 SELECT relay_scan.slice, found.lowest, (SELECT running FROM held) AS read_high,
        {if by_slice}NULL{else}found.last{end} AS window_end

@@ -3,10 +3,7 @@
 -- $1 int4[] slices; $2 int8[] their low bounds; $3 int8[] their high bounds, used while all long holders $4 xid8[] are
 -- running in the snapshot; $5 int8 a bit for each sink whose rows are ignored.
 WITH held AS MATERIALIZED (
-    SELECT (
-        SELECT cardinality(xids) > 0 AND cardinality(xids) = (
-            SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot()) running (xid) WHERE running.xid = ANY (xids))
-        FROM (SELECT $4::xid8[] AS xids) holders) AS running
+    SELECT (SELECT {are_running} FROM (SELECT $4::xid8[] AS xids) holders) AS running
 )
 SELECT relay_scan.slice, found.lowest, (SELECT running FROM held) AS read_high, NULL AS window_end
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high)

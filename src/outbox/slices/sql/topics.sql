@@ -6,10 +6,7 @@
 -- running in the snapshot; $5 int8 a bit for each sink that is away. Without bounds: $1 int8 that alone.
 {if integer_ids}
 WITH held AS MATERIALIZED (
-    SELECT (
-        SELECT cardinality(xids) > 0 AND cardinality(xids) = (
-            SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot()) running (xid) WHERE running.xid = ANY (xids))
-        FROM (SELECT $4::xid8[] AS xids) holders) AS running
+    SELECT (SELECT {are_running} FROM (SELECT $4::xid8[] AS xids) holders) AS running
 )
 SELECT relay_scan.slice, computed.relay_row, computed.relay_ours
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high),
