@@ -24,7 +24,7 @@ PINS = ("debsbom==0.10.2", "spdx-tools==0.8.5", "beartype==0.23.1", "boolean.py=
 TOOLS = {"debsbom": "debsbom.cli", "pyspdxtools": "spdx_tools.spdx.clitools.pyspdxtools"}
 HEADERS = "libtomlplusplus-dev"  # compiled into the program, which therefore needs no library of it
 STATUS = "var/lib/dpkg/status.d"  # where an image without dpkg has a file for each of its packages
-DEADLINE_S = 60
+DEADLINE_S = 300
 
 
 class Mistake(Exception):
