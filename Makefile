@@ -36,7 +36,9 @@ LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 PRESETS    := $(sort $(wildcard config/presets/*.toml))
 STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql src/sql/shared/*.sql))
 SOURCES    := $(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp))
-OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/presets.o $(BUILD)/obj/sample.o $(BUILD)/obj/guesses.o $(BUILD)/obj/hints.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o $(BUILD)/obj/statements.o $(BUILD)/obj/statement_lists.o
+# Made of the files of config/ and of the files of SQL (below).
+EMBEDDED   := presets sample guesses hints inbox schema status_page statements statement_lists
+OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(EMBEDDED:%=$(BUILD)/obj/%.o)
 LIBRARY    := $(BUILD)/librelay.a
 BINARY     := $(BUILD)/outbox-relay
 
@@ -159,8 +161,9 @@ embed = { printf 'extern const char %s[];\nconst char %s[] = {\n' $(1) $(1); od 
 $(BUILD)/gen/sample.c: config/relay.toml
 $(BUILD)/gen/schema.c: config/schema.sql
 $(BUILD)/gen/guesses.c: config/guesses.txt
+$(BUILD)/gen/inbox.c: config/inbox.sql
 $(BUILD)/gen/status_page.c: config/status-page.html
-$(addprefix $(BUILD)/gen/,sample.c schema.c guesses.c status_page.c): $(BUILD)/gen/%.c: Makefile
+$(addprefix $(BUILD)/gen/,sample.c schema.c guesses.c inbox.c status_page.c): $(BUILD)/gen/%.c: Makefile
 	@mkdir -p $(@D)
 	@$(call embed,embedded_$*,$(filter config/%,$^)) > $@
 

@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "message/message.h"
 
-/* Reading back what a broker holds, for `audit`. Nothing is consumed, and nothing stays behind. */
+/* Reading back what a broker holds, for `audit` and `peek`. Nothing is consumed, and nothing stays
+ * behind. */
 
 #define READ_SILENCE_MS 15000 /* without a message for so long, reading fails */
 
@@ -36,7 +37,10 @@ struct held_place {
 struct read_request {
     const char *const *topics; /* of Kafka */
     int topic_count;
-    int64_t since_ms; /* messages before it need not be read; 0: all are */
+    const char *subject; /* of JetStream: only messages with it, a pattern also; NULL: all */
+    int64_t since_ms;    /* messages before it need not be read; 0: all are */
+    int last;            /* of each place so many are enough, and of no other than a missing topic
+                            need on_place be called; 0: all are read */
     /* 0, or -1 with *error set, which ends the reading. */
     int (*on_message)(void *closure, const struct held *held, struct error *error);
     void (*on_place)(void *closure, const struct held_place *place);

@@ -125,8 +125,9 @@ enum exit_status cli_main(int argc, char **argv)
                             NULL);
     if (!cli_parse(command, argc - 1, argv + 1, &arguments))
         return EXIT_USAGE;
-    status = cli_check_output(command->needs_config ? run_with_config(command, &arguments)
-                                                    : command->run(&arguments, NULL));
+    status = cli_check_output(command->needs_config && !arguments.inbox
+                                  ? run_with_config(command, &arguments)
+                                  : command->run(&arguments, NULL));
     if (bounded_call_any_timed_out())
         _exit((int)status);
     return status;

@@ -29,6 +29,7 @@ struct arguments {
     const char *feed;
     bool notify;
     bool order_trigger;
+    bool inbox;
     bool json;
     bool watch;
     bool lanes;
@@ -122,6 +123,7 @@ enum exit_status cli_pause(const struct arguments *arguments, struct config *con
 enum exit_status cli_resume(const struct arguments *arguments, struct config *config);
 enum exit_status cli_replay(const struct arguments *arguments, struct config *config);
 enum exit_status cli_audit(const struct arguments *arguments, struct config *config);
+enum exit_status cli_peek(const struct arguments *arguments, struct config *config);
 enum exit_status cli_sql(const struct arguments *arguments, struct config *config);
 enum exit_status cli_config(const struct arguments *arguments, struct config *config);
 enum exit_status cli_version(const struct arguments *arguments, struct config *config);

@@ -19,7 +19,8 @@ const struct command commands[] = {
      "  outbox-relay run -c /etc/outbox-relay/shop.toml\n"
      "  outbox-relay run --drain\n",
      "drain", 0, 0, true, cli_run},
-    {"init", "[--print] [--notify] [--order-trigger]\n       [--grant ROLE] [--feed TABLE]",
+    {"init",
+     "[--print] [--notify] [--order-trigger]\n       [--grant ROLE] [--feed TABLE] [--inbox]",
      "create the tables and indexes",
      "Repeating it is safe. A table that exists is never altered: SQL that it needs is printed,\n"
      "and the exit status is 5.\n\n"
@@ -30,13 +31,16 @@ const struct command commands[] = {
      "                 the application need not; for an outbox that exists print its SQL\n"
      "  --grant ROLE   print the grants that a relay's role needs\n"
      "  --feed TABLE   print the triggers that write the rows of another table into the outbox,\n"
-     "                 and mark them there when they are sent\n\n"
+     "                 and mark them there when they are sent\n"
+     "  --inbox        print the table and functions by which a consumer drops repeats, for its\n"
+     "                 own database; no configuration is needed\n\n"
      "examples:\n"
      "  outbox-relay init\n"
      "  outbox-relay init --order-trigger\n"
      "  outbox-relay init --grant relay | psql shop\n"
-     "  outbox-relay init --feed orders >feed.sql\n",
-     "print grant notify order-trigger feed", 0, 0, true, cli_init},
+     "  outbox-relay init --feed orders >feed.sql\n"
+     "  outbox-relay init --inbox | psql billing\n",
+     "print grant notify order-trigger feed inbox", 0, 0, true, cli_init},
     {"check", "[--json]", "test configuration, database and brokers: every problem",
      "Each problem comes with the SQL, command or key that mends it.\n\n"
      "  --json         one object per line\n\n"
@@ -172,6 +176,17 @@ const struct command commands[] = {
      "  outbox-relay audit --since 1h\n"
      "  outbox-relay audit --sink bus --repair\n",
      "since from to sink repair yes rate json", 0, 0, true, cli_audit},
+    {"peek", "SINK [TOPIC] [--last N] [--json]", "the last messages that a broker holds",
+     "Reads them without a group or a durable consumer, so that other consumers notice nothing.\n"
+     "TOPIC is Kafka's topic, or a subject of JetStream, patterns too. Without it: the topics\n"
+     "that the sink's `allow` names, or the whole stream.\n\n"
+     "  --last N       so many, at most 1000; 10 is the default\n"
+     "  --json         one object per line, with the whole payload\n\n"
+     "NATS: it makes a consumer on the stream, which it deletes. Kafka: READ and DESCRIBE.\n\n"
+     "examples:\n"
+     "  outbox-relay peek events\n"
+     "  outbox-relay peek bus shop.order.paid --last 3 --json\n",
+     "last json", 1, 2, true, cli_peek},
     {"sql", "[NAME] [--list]", "the SQL that relays and commands send",
      "Prints the statement of this name, or all, as relays and commands send them with this\n"
      "configuration and these tables: to read them, and to EXPLAIN them.\n\n"

@@ -56,44 +56,6 @@ static int outcome_of(const struct explained *row, const struct message *message
 
 /* ---- for programs ---- */
 
-/* A string, or {"hex": ...} when the bytes are no UTF-8 or have a NUL; null for NULL. */
-static json_t *json_text(struct text text)
-{
-    static const char digits[] = "0123456789abcdef";
-    bool has_nul = text.data != NULL && memchr(text.data, '\0', text.len) != NULL;
-    json_t *string = text.data == NULL ? json_null()
-                     : has_nul         ? NULL
-                                       : json_stringn(text.data, text.len);
-    json_t *object;
-    char *hex;
-
-    if (string != NULL)
-        return string;
-    hex = malloc(2 * text.len + 1);
-    if (hex == NULL)
-        return NULL;
-    for (size_t i = 0; i < text.len; i++) {
-        hex[2 * i] = digits[(unsigned char)text.data[i] >> 4];
-        hex[2 * i + 1] = digits[(unsigned char)text.data[i] & 15];
-    }
-    object = json_pack("{s:s#}", "hex", hex, (int)(2 * text.len));
-    free(hex);
-    return object;
-}
-
-static json_t *json_headers(const struct message *message)
-{
-    json_t *headers = json_object();
-
-    for (int i = 0; i < message->header_count; i++) {
-        const struct header *header = &message->headers[i];
-
-        (void)json_object_setn_new(headers, header->name.data, header->name.len,
-                                   json_text(header->value));
-    }
-    return headers;
-}
-
 static void set_sink(json_t *object, const struct explaining *explaining,
                      const struct message *message)
 {
@@ -102,12 +64,13 @@ static void set_sink(json_t *object, const struct explaining *explaining,
     (void)json_object_set_new(object, "sink", json_string(sink->name));
     (void)json_object_set_new(object, "reachable",
                               json_boolean(explaining->reachable[message->sink]));
-    (void)json_object_set_new(object, "destination", json_text(message->destination));
+    (void)json_object_set_new(object, "destination", terminal_json(message->destination));
     (void)json_object_set_new(object, "partition",
                               message->partition >= 0 ? json_integer(message->partition)
                                                       : json_null());
-    (void)json_object_set_new(object, "key", json_text(message->route_key));
-    (void)json_object_set_new(object, "headers", json_headers(message));
+    (void)json_object_set_new(object, "key", terminal_json(message->route_key));
+    (void)json_object_set_new(object, "headers",
+                              terminal_json_headers(message->headers, message->header_count));
 }
 
 /* Who may ask may read the row. */
@@ -122,20 +85,20 @@ static void print_json(const struct explaining *explaining, const struct explain
     json_t *object = json_object();
     char *line;
 
-    (void)json_object_set_new(object, "id", json_text(message->id));
-    (void)json_object_set_new(object, "event_id", json_text(message->event_id));
+    (void)json_object_set_new(object, "id", terminal_json(message->id));
+    (void)json_object_set_new(object, "event_id", terminal_json(message->event_id));
     (void)json_object_set_new(object, "parked", json_boolean(row->is_parked));
-    (void)json_object_set_new(object, "state", json_text(text_of(row->state)));
-    (void)json_object_set_new(object, "error",
-                              row->error != NULL ? json_text(text_of(row->error)) : json_null());
+    (void)json_object_set_new(object, "state", terminal_json(text_of(row->state)));
+    (void)json_object_set_new(
+        object, "error", row->error != NULL ? terminal_json(text_of(row->error)) : json_null());
     (void)json_object_set_new(object, "outcome",
                               json_string(outcomes[outcome_of(row, message)].name));
     (void)json_object_set_new(object, "reason",
-                              message->reason != NULL ? json_text(text_of(reason_of(message)))
+                              message->reason != NULL ? terminal_json(text_of(reason_of(message)))
                                                       : json_null());
     (void)json_object_set_new(object, "due_in_ms",
                               message->due_ms > 0 ? json_integer(message->due_ms) : json_null());
-    (void)json_object_set_new(object, "topic", json_text(message->topic));
+    (void)json_object_set_new(object, "topic", terminal_json(message->topic));
     (void)json_object_set_new(object, "route", route >= 0 ? json_integer(route + 1) : json_null());
     if (message->sink >= 0)
         set_sink(object, explaining, message);
@@ -150,15 +113,6 @@ static void print_json(const struct explaining *explaining, const struct explain
 }
 
 /* ---- for people ---- */
-
-static void put(const char *name, struct text value)
-{
-    char safe[TEXT_BYTES];
-
-    if (value.data == NULL)
-        value = text_of("(null)");
-    (void)printf("  %-10s %s\n", name, terminal_text(safe, sizeof safe, value, false));
-}
 
 static void put_heading(const struct explained *row, const struct message *message)
 {
@@ -189,15 +143,16 @@ static void put_place(const struct explaining *explaining, const struct message 
     if (route >= 0) {
         (void)snprintf(text, sizeof text, "%d, for \"%s\"", route + 1,
                        options->routes.entries[route].match.source);
-        put("route", text_of(text));
+        terminal_put(stdout, "route", text_of(text));
     }
     (void)snprintf(text, sizeof text, "%s (%s)", sink->name, sink->type);
-    put("sink", text_of(text));
-    put(strcmp(sink->type, "nats") == 0 ? "subject" : "topic", message->destination);
+    terminal_put(stdout, "sink", text_of(text));
+    terminal_put(stdout, strcmp(sink->type, "nats") == 0 ? "subject" : "topic",
+                 message->destination);
     (void)snprintf(text, sizeof text, "%d", message->partition);
     if (is_kafka)
-        put("partition", text_of(message->partition >= 0 ? text : "unknown"));
-    put("key", message->route_key);
+        terminal_put(stdout, "partition", text_of(message->partition >= 0 ? text : "unknown"));
+    terminal_put(stdout, "key", message->route_key);
 }
 
 static void print_text(const struct explaining *explaining, const struct explained *row,
@@ -209,22 +164,16 @@ static void print_text(const struct explaining *explaining, const struct explain
         (void)putchar('\n');
     put_heading(row, message);
     if (message->event_id.len > 0)
-        put("event id", message->event_id);
+        terminal_put(stdout, "event id", message->event_id);
     if (message->sink >= 0)
         put_place(explaining, message, route);
     else if (message->topic.data != NULL)
-        put("topic", message->topic);
-    for (int i = 0; i < message->header_count; i++) {
-        const struct header *header = &message->headers[i];
-        struct text value = header->value.data != NULL ? header->value : text_of("(null)");
-
-        (void)snprintf(text, sizeof text, "%.*s: %.*s", (int)header->name.len, header->name.data,
-                       (int)value.len, value.data);
-        put("header", text_of(text));
-    }
+        terminal_put(stdout, "topic", message->topic);
+    terminal_put_headers(stdout, message->headers, message->header_count);
     (void)snprintf(text, sizeof text, "%" PRId64 " bytes", message->payload_len);
     if (message->topic.data != NULL) /* else nothing of the row could be read */
-        put("payload", message->payload_len >= 0 ? text_of(text) : (struct text){NULL, 0});
+        terminal_put(stdout, "payload",
+                     message->payload_len >= 0 ? text_of(text) : (struct text){NULL, 0});
 }
 
 /* ---- the rows ---- */

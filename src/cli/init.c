@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+extern const char embedded_inbox[]; /* config/inbox.sql */
+
 static enum exit_status print_and_free(char *sql)
 {
     if (sql == NULL)
@@ -200,9 +202,14 @@ static enum exit_status print(struct admin *admin, const struct arguments *argum
 enum exit_status cli_init(const struct arguments *arguments, struct config *config)
 {
     struct error error;
-    struct admin *admin = admin_open(&config->relay.outbox, &error);
+    struct admin *admin;
     enum exit_status status;
 
+    if (arguments->inbox) {
+        (void)fputs(embedded_inbox, stdout);
+        return EXIT_DONE;
+    }
+    admin = admin_open(&config->relay.outbox, &error);
     if (admin == NULL)
         return cli_fail(&error);
     if (arguments->order_trigger && admin_order(admin, &error) < 0) {

@@ -148,6 +148,62 @@ void terminal_print_json(struct text json)
     (void)putchar('\n');
 }
 
+json_t *terminal_json(struct text text)
+{
+    static const char digits[] = "0123456789abcdef";
+    bool has_nul = text.data != NULL && memchr(text.data, '\0', text.len) != NULL;
+    json_t *string = text.data == NULL ? json_null()
+                     : has_nul         ? NULL
+                                       : json_stringn(text.data, text.len);
+    json_t *object;
+    char *hex;
+
+    if (string != NULL)
+        return string;
+    hex = malloc(2 * text.len + 1);
+    if (hex == NULL)
+        return NULL;
+    for (size_t i = 0; i < text.len; i++) {
+        hex[2 * i] = digits[(unsigned char)text.data[i] >> 4];
+        hex[2 * i + 1] = digits[(unsigned char)text.data[i] & 15];
+    }
+    object = json_pack("{s:s#}", "hex", hex, (int)(2 * text.len));
+    free(hex);
+    return object;
+}
+
+json_t *terminal_json_headers(const struct header *headers, int count)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < count; i++)
+        (void)json_object_setn_new(object, headers[i].name.data, headers[i].name.len,
+                                   terminal_json(headers[i].value));
+    return object;
+}
+
+void terminal_put(FILE *out, const char *name, struct text value)
+{
+    char safe[LINE_BYTES];
+
+    if (value.data == NULL)
+        value = text_of("(null)");
+    (void)fprintf(out, "  %-10s %s\n", name, terminal_text(safe, sizeof safe, value, false));
+}
+
+void terminal_put_headers(FILE *out, const struct header *headers, int count)
+{
+    char text[LINE_BYTES];
+
+    for (int i = 0; i < count; i++) {
+        struct text value = headers[i].value.data != NULL ? headers[i].value : text_of("(null)");
+
+        (void)snprintf(text, sizeof text, "%.*s: %.*s", (int)headers[i].name.len,
+                       headers[i].name.data, (int)value.len, value.data);
+        terminal_put(out, "header", text_of(text));
+    }
+}
+
 void terminal_put_wrapped(FILE *out, int columns, const char *indent, int lines, const char *text)
 {
     char rest[LINE_BYTES];

@@ -1,9 +1,9 @@
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
-#include "base/text.h"
+#include "message/message.h"
 
-#include <stdint.h>
+#include <jansson.h>
 #include <stdio.h>
 
 /*
@@ -35,6 +35,16 @@ int terminal_columns(void);
 /* Prints JSON as a line on stdout. Control characters (text_is_control) that JSON allows in a
  * string are escaped; outside of strings they do not occur. */
 void terminal_print_json(struct text json);
+
+/* A string, or {"hex": ...} when the bytes are no UTF-8 or have a NUL; null for NULL. NULL: no
+ * memory. */
+json_t *terminal_json(struct text text);
+/* An object of them; of several with one name the last counts. */
+json_t *terminal_json_headers(const struct header *headers, int count);
+
+/* A line: the name, then the value, escaped and at most 4 KiB of it. */
+void terminal_put(FILE *out, const char *name, struct text value);
+void terminal_put_headers(FILE *out, const struct header *headers, int count);
 
 /*
  * Shows the progress of a command on standard error: one line that is redrawn on a terminal, or a

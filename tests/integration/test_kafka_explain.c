@@ -1,10 +1,11 @@
 /*
  * `explain` beside what then arrives at Kafka and at NATS: the same destination, partition, key,
  * headers and size, for plain and computed tables, renamed headers and CloudEvents; and beside what
- * `dead list` says of rows that are refused.
+ * `dead list` says of rows that are refused. `peek` beside what another reader finds there.
  */
 #include "integration/program.h"
 
+#include <nats/nats.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,24 +125,57 @@ static void read_back(struct fixture *fixture)
     "SELECT line->>'destination', CASE line->>'sink' WHEN 'k' THEN (line->>'partition')::int END," \
     " line->>'key', (line->>'payload_bytes')::int, line->'headers' FROM told"                      \
     " WHERE line->>'outcome' = 'send'"
-#define READ                                                                                                   \
-    "SELECT destination, CASE WHEN stored_on_kafka THEN part END, key, octet_length(payload),"                 \
+#define READ                                                                                                 \
+    "SELECT destination, CASE WHEN stored_on_kafka THEN part END, key, octet_length(payload), " READ_HEADERS \
+        READ_BACK
+#define READ_HEADERS                                                                                           \
     " jsonb_strip_nulls(jsonb_build_object('id', id, 'type', type, 'created_at', created_at,"                  \
     " 'Nats-Msg-Id', nullif(message_id, ''), 'key', CASE WHEN NOT stored_on_kafka THEN key END)) || coalesce(" \
     " (SELECT jsonb_object_agg(split_part(pair, '=', 1), replace(replace(replace("                             \
-    " split_part(pair, '=', 2), '%%26', '&'), '%%3D', '='), '%%25', '%%'))"                                    \
-    " FROM regexp_split_to_table(others, '&') pair WHERE pair <> ''), '{}')"                                   \
+    " split_part(pair, '=', 2), '%26', '&'), '%3D', '='), '%25', '%'))"                                        \
+    " FROM regexp_split_to_table(others, '&') pair WHERE pair <> ''), '{}')"
+#define READ_BACK                                                                                  \
     " FROM (SELECT *, coalesce(message_id, '') = '' AS stored_on_kafka FROM read_back) r"
+
+/* The same with position, payload and time, and without the key of NATS, which is a header. */
+#define PEEKED                                                                                     \
+    "SELECT line->>'destination', (line->>'partition')::int, (line->>'position')::bigint,"         \
+    " line->>'key', coalesce(line->>'payload', ''), line->'headers',"                              \
+    " round(extract(epoch FROM (line->>'time')::timestamptz) * 1000)::bigint FROM peeked"          \
+    " WHERE line->>'event_id' IS NOT NULL"
+#define HELD                                                                                       \
+    "SELECT destination, CASE WHEN stored_on_kafka THEN part END, position,"                       \
+    " CASE WHEN stored_on_kafka THEN key END, coalesce(payload, ''), " READ_HEADERS                \
+    ", stored_ms " READ_BACK
+
+static void take_peeked(struct fixture *fixture, const char *sink, const char *place)
+{
+    expect(fixture,
+           run(fixture, "peek", sink, place, "--last", "1000", "--json", "-c", fixture->config), 0);
+    sql_copy(fixture->conn,
+             "COPY peeked FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')",
+             fixture->process.out);
+}
+
+static void assert_same(struct fixture *fixture, const char *some, const char *others)
+{
+    assert_string_equal(
+        sql_text(fixture->conn, "SELECT t::text FROM (%s EXCEPT ALL %s) t LIMIT 1", some, others),
+        "");
+    assert_string_equal(
+        sql_text(fixture->conn, "SELECT t::text FROM (%s EXCEPT ALL %s) t LIMIT 1", others, some),
+        "");
+}
 
 static void assert_told_what_arrived(struct fixture *fixture, int messages)
 {
+    sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS peeked;"
+                       " CREATE TEMP TABLE peeked (line jsonb)");
+    take_peeked(fixture, "k", topic_name(fixture));
+    take_peeked(fixture, "n", ">");
     read_back(fixture);
-    assert_string_equal(
-        sql_text(fixture->conn, "SELECT t::text FROM (" TOLD " EXCEPT ALL " READ ") t LIMIT 1"),
-        "");
-    assert_string_equal(
-        sql_text(fixture->conn, "SELECT t::text FROM (" READ " EXCEPT ALL " TOLD ") t LIMIT 1"),
-        "");
+    assert_same(fixture, PEEKED, HELD);
+    assert_same(fixture, TOLD, READ);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM read_back"), messages);
 }
 
@@ -382,4 +416,142 @@ TEST(without_a_broker_explain_says_what_it_can)
     assert_says(fixture->process.out, "1, unsent: would be sent");
     assert_says(fixture->process.out, "2, unsent: would be dead: invalid subject");
     assert_says(fixture->process.out, "3, unsent: would be sent");
+}
+
+/* ---- peek ---- */
+
+static int close_library(void **state)
+{
+    (void)state;
+    return nats_CloseAndWait(20000) == NATS_OK ? 0 : -1;
+}
+
+ONCE(NULL, close_library)
+
+static int consumers_of_stream(const char *name)
+{
+    natsConnection *connection = NULL;
+    jsCtx *context = NULL;
+    jsStreamInfo *info = NULL;
+    int count;
+
+    assert_int_equal(natsConnection_ConnectTo(&connection, harness_env("TEST_NATS_URL")), NATS_OK);
+    assert_int_equal(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
+    assert_int_equal(js_GetStreamInfo(&info, context, name, NULL, NULL), NATS_OK);
+    count = (int)info->State.Consumers;
+    jsStreamInfo_Destroy(info);
+    jsCtx_Destroy(context);
+    natsConnection_Destroy(connection);
+    return count;
+}
+
+/* Of three subjects the first has the oldest messages alone, far from the stream's end. */
+TEST(peek_shows_the_last_messages_of_a_subject_wherever_they_lie)
+{
+    struct fixture *fixture = *state;
+    char subject[96];
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT CASE WHEN n <= 7 THEN"
+                       " 'n.old' WHEN n <= 10 THEN 'n.newer' ELSE 'n.many' END, 'k', to_jsonb(n)"
+                       " FROM generate_series(1, 900) n");
+    drain(fixture, 0);
+    (void)snprintf(subject, sizeof subject, "%s.n.old", fixture->name);
+    sql(fixture->conn, "CREATE TEMP TABLE peeked (line jsonb)");
+    expect(fixture, run(fixture, "peek", "n", subject, "--last", "2", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "sequence 6, ");
+    assert_says(fixture->process.out, "\n  payload    1 bytes\n             7\n");
+    assert_null(strstr(fixture->process.out, "sequence 5, "));
+    (void)snprintf(subject, sizeof subject, "%s.*.newer", fixture->name);
+    take_peeked(fixture, "n", subject);
+    assert_string_equal(
+        sql_text(fixture->conn, "SELECT string_agg(line->>'payload', ' ') FROM peeked"), "8 9 10");
+    expect(fixture, run(fixture, "peek", "n", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "sequence 891, ");
+    assert_null(strstr(fixture->process.out, "sequence 890, "));
+    (void)snprintf(subject, sizeof subject, "%s.no.such", fixture->name);
+    expect(fixture, run(fixture, "peek", "n", subject, "-c", fixture->config), 0);
+    assert_string_equal(fixture->process.out, "");
+    expect(fixture, run(fixture, "peek", "n", "no.such", "-c", fixture->config), 4);
+    assert_says(fixture->process.err, "filter subject is not a valid subset");
+    assert_int_equal(consumers_of_stream(fixture->name), 0);
+}
+
+/* Of five partitions; those of one stay in its order. */
+TEST(peek_shows_the_last_messages_of_all_partitions_of_a_topic)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 'k.a', 'k' || n %% 40,"
+                       " to_jsonb(n) FROM generate_series(1, 400) n");
+    drain(fixture, 0);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 'k.a', 'k' || n %% 40,"
+                       " to_jsonb(n) FROM generate_series(401, 420) n");
+    drain(fixture, 0);
+    sql(fixture->conn, "CREATE TEMP TABLE peeked (n serial, line jsonb)");
+    expect(fixture,
+           run(fixture, "peek", "k", topic_name(fixture), "--last", "20", "--json", "-c",
+               fixture->config),
+           0);
+    sql_copy(fixture->conn,
+             "COPY peeked (line) FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')",
+             fixture->process.out);
+    assert_string_equal(sql_text(fixture->conn,
+                                 "SELECT concat_ws(' ', count(*), min((line->>'payload')::int),"
+                                 " max((line->>'payload')::int)) FROM peeked"),
+                        "20 401 420");
+    assert_int_equal(
+        sql_number(fixture->conn,
+                   "SELECT count(*) FROM (SELECT (line->>'position')::int - lag((line->>'position')"
+                   "::int) OVER (PARTITION BY line->>'partition' ORDER BY n) AS step FROM peeked) s"
+                   " WHERE step <= 0"),
+        0);
+}
+
+TEST(peek_of_values_that_are_binary_or_huge_or_control_a_terminal_is_harmless)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "ALTER TABLE outbox ALTER payload TYPE bytea USING NULL;"
+                       " ALTER TABLE outbox_parked ALTER payload TYPE bytea USING NULL;"
+                       " INSERT INTO outbox (topic, key, payload, headers) VALUES"
+                       " ('k.a', E'\x1b[2J', '\\x1b5d303b6f776e65640700ff',"
+                       " '{\"h\": \"\\u001b[31m\"}'),"
+                       " ('n.a', 'k', convert_to(repeat('x', 900000), 'UTF8'), NULL)");
+    drain(fixture, 0);
+    expect(fixture, run(fixture, "peek", "k", topic_name(fixture), "-c", fixture->config), 0);
+    assert_null(strchr(fixture->process.out, '\x1b'));
+    assert_says(fixture->process.out, "payload    12 bytes\n");
+    expect(fixture, run(fixture, "peek", "k", topic_name(fixture), "--json", "-c", fixture->config),
+           0);
+    assert_null(strchr(fixture->process.out, '\x1b'));
+    assert_says(fixture->process.out, "\"payload\":{\"hex\":\"1b5d303b6f776e65640700ff\"}");
+    expect(fixture, run(fixture, "peek", "n", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "payload    900000 bytes\n");
+    assert_true(strlen(fixture->process.out) < 10000);
+}
+
+TEST(what_peek_cannot_show_is_said_in_one_line_with_a_remedy)
+{
+    struct fixture *fixture = *state;
+    char missing[96];
+
+    (void)snprintf(missing, sizeof missing, "%s-missing", fixture->name);
+    expect(fixture, run(fixture, "peek", "k", missing, "-c", fixture->config), 4);
+    assert_says(fixture->process.err, "[sink.k]: there is no topic \"");
+    expect(fixture, run(fixture, "peek", "k", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "peek: this sink's allow list names no topic: give one");
+    expect(fixture, run(fixture, "peek", "x", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "the configured ones are: k n");
+    expect(fixture, run(fixture, "peek", "n", "a..b", "-c", fixture->config), 2);
+    expect(fixture, run(fixture, "peek", "n", "re:a", "-c", fixture->config), 2);
+    assert_int_equal(consumers_of_stream(fixture->name), 0);
+    write_relay_toml(fixture,
+                     "[sink.s]\ntype = \"stdout\"\n[sink.gone]\ntype = \"kafka\"\n"
+                     "brokers = [\"127.0.0.1:%d\"]\nallow = [\"a\"]\n[[route]]\n"
+                     "match = \">\"\nsink = \"s\"\n",
+                     harness_free_port());
+    expect(fixture, run(fixture, "peek", "s", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "cannot be read back");
+    expect(fixture, run(fixture, "peek", "gone", "-c", fixture->config), 4);
+    assert_says(fixture->process.err, "127.0.0.1:");
 }

@@ -156,6 +156,16 @@ static void move_starts(struct reading *reading)
     rd_kafka_topic_partition_list_destroy(times);
 }
 
+static void move_to_last(struct reading *reading)
+{
+    for (int i = 0; i < reading->count; i++) {
+        struct partition *partition = &reading->partitions[i];
+
+        if (partition->end - partition->start > reading->request->last)
+            partition->start = partition->end - reading->request->last;
+    }
+}
+
 static void finish(struct reading *reading, struct partition *partition)
 {
     partition->is_done = true;
@@ -384,10 +394,12 @@ static int read_topics(struct reading *reading, struct error *error)
         status = add_topic(reading, i, error);
     if (status == 0 && reading->request->since_ms > 0 && reading->count > 0)
         move_starts(reading);
+    if (reading->request->last > 0)
+        move_to_last(reading);
     if (status == 0)
         status = read_all(reading, error);
     stop(reading);
-    return status == 0 ? report_all(reading, error) : -1;
+    return status < 0 || reading->request->last > 0 ? status : report_all(reading, error);
 }
 
 int kafka_read(struct broker *broker, const struct read_request *request, struct error *error)

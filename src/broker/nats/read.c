@@ -36,13 +36,14 @@ struct delivery {
     uint64_t sequence;
     uint64_t number;
     int64_t time_ns;
+    uint64_t left; /* messages for the consumer behind this one */
 };
 
 struct reading {
     struct nats *nats;
     const struct read_request *request;
     char consumer[32 + NATS_TOKEN_BYTES];
-    uint64_t end;                 /* the last sequence number of the stream when reading began */
+    uint64_t first, end;          /* sequence numbers of the stream when reading began */
     char reply[NATS_REPLY_BYTES]; /* where the messages of the current request arrive */
     int asked;       /* messages of the current request that have not come; 0: there is none */
     uint64_t last;   /* the last sequence number that was read */
@@ -64,7 +65,7 @@ static int fail(const struct reading *reading, struct error *error, const char *
 
 static bool read_delivery(const char *reply, struct delivery *delivery)
 {
-    uint64_t numbers[3];
+    uint64_t numbers[4];
     int tokens = 1;
 
     for (const char *at = reply; *at != '\0'; at++)
@@ -73,11 +74,11 @@ static bool read_delivery(const char *reply, struct delivery *delivery)
         return false;
     for (int skip = tokens == ACK_TOKENS ? 5 : 7; skip > 0; skip--)
         reply += strcspn(reply, ".") + 1;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         numbers[i] = strtoull(reply, NULL, 10);
         reply += strcspn(reply, ".") + 1;
     }
-    *delivery = (struct delivery){numbers[0], numbers[1], (int64_t)numbers[2]};
+    *delivery = (struct delivery){numbers[0], numbers[1], (int64_t)numbers[2], numbers[3]};
     return true;
 }
 
@@ -162,7 +163,8 @@ static int take_message(struct reading *reading, natsMsg *message, struct error 
         status = hand_over(reading, &delivery, &held, error);
     free((void *)names);
     reading->last = delivery.sequence;
-    reading->done = delivery.sequence >= reading->end;
+    reading->done =
+        delivery.sequence >= reading->end || (reading->request->last > 0 && delivery.left == 0);
     return status;
 }
 
@@ -238,41 +240,59 @@ static int take(struct reading *reading, natsMsg *message, struct error *error)
     return 0;
 }
 
-static int make_consumer(struct reading *reading, struct error *error)
+/* From a sequence number on, from a time, or all; NULL: no memory. */
+static char *write_request(const struct reading *reading, uint64_t from)
 {
-    struct nats *nats = reading->nats;
-    int64_t since_ms = reading->request->since_ms;
-    time_t since_s = (time_t)(since_ms / 1000);
-    const char *stream = nats->base.options->stream;
-    char start[32];
-    char token[NATS_TOKEN_BYTES];
-    char what[NATS_TEXT_BYTES];
-    struct tm utc;
-    json_t *reply = NULL;
+    time_t since_s = (time_t)(reading->request->since_ms / 1000);
+    json_t *config = json_pack(
+        "{s:s, s:s, s:s*, s:s, s:s, s:I, s:b, s:i}", "name", reading->consumer, "deliver_policy",
+        from > 0      ? "by_start_sequence"
+        : since_s > 0 ? "by_start_time"
+                      : "all",
+        "filter_subject", reading->request->subject, "ack_policy", "none", "replay_policy",
+        "instant", "inactive_threshold", (json_int_t)INACTIVE_S * NS_PER_S, "mem_storage", 1,
+        "num_replicas", 1);
     json_t *request;
+    struct tm utc;
+    char start[32];
     char *text;
-    const json_t *left;
-    int status;
 
     (void)strftime(start, sizeof start, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&since_s, &utc));
+    if (from > 0)
+        (void)json_object_set_new(config, "opt_start_seq", json_integer((json_int_t)from));
+    else if (since_s > 0)
+        (void)json_object_set_new(config, "opt_start_time", json_string(start));
+    request = json_pack("{s:s, s:o}", "stream_name", reading->nats->base.options->stream, "config",
+                        config);
+    text = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
+    json_decref(request);
+    return text;
+}
+
+/* Sets *left: the messages that it will deliver. */
+static int make_consumer(struct reading *reading, uint64_t from, int64_t *left, struct error *error)
+{
+    struct nats *nats = reading->nats;
+    const char *stream = nats->base.options->stream;
+    char token[NATS_TOKEN_BYTES];
+    char what[NATS_TEXT_BYTES];
+    json_t *reply = NULL;
+    char *text;
+    const json_t *pending;
+    int status;
+
     nats_new_token(nats, token);
     (void)snprintf(reading->consumer, sizeof reading->consumer, "outbox-relay-audit-%.*s",
                    NATS_TOKEN_BYTES, token);
-    request = json_pack("{s:s, s:{s:s, s:s, s:s*, s:s, s:s, s:I, s:b, s:i}}", "stream_name", stream,
-                        "config", "name", reading->consumer, "deliver_policy",
-                        since_ms > 0 ? "by_start_time" : "all", "opt_start_time",
-                        since_ms > 0 ? start : NULL, "ack_policy", "none", "replay_policy",
-                        "instant", "inactive_threshold", (json_int_t)INACTIVE_S * NS_PER_S,
-                        "mem_storage", 1, "num_replicas", 1);
-    text = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
-    json_decref(request);
+    text = write_request(reading, from);
     if (text == NULL)
         return error_no_memory(error);
     (void)snprintf(what, sizeof what, "CONSUMER.CREATE.%s.%s", stream, reading->consumer);
     nats->ready_deadline_ms = clock_now_ms() + ASK_MS;
     status = nats_call_api(nats, what, text, &reply, error);
     free(text);
-    left = json_object_get(reply, "num_pending");
+    pending = json_object_get(reply, "num_pending");
+    *left = json_integer_value(pending);
     if (status < 0) {
         (void)fail(reading, error, "no consumer can be made");
         (void)error_hint(error,
@@ -281,17 +301,45 @@ static int make_consumer(struct reading *reading, struct error *error)
                          "subscribe to %s.>",
                          nats->api, stream, nats->api, stream, nats->api, stream,
                          nats_inbox_prefix(nats));
-    } else if (!json_is_integer(left)) {
+    } else if (!json_is_integer(pending)) {
         const char *why =
             json_string_value(json_object_get(json_object_get(reply, "error"), "description"));
 
         status = fail(reading, error, why != NULL ? why : "no consumer can be made");
-    } else {
-        reading->request->on_total(reading->request->closure, json_integer_value(left));
-        reading->done = since_ms > 0 && json_integer_value(left) == 0;
     }
     json_decref(reply);
     return status;
+}
+
+static void delete_consumer(const struct reading *reading)
+{
+    char what[NATS_TEXT_BYTES];
+    struct error ignored;
+    json_t *reply = NULL;
+
+    reading->nats->ready_deadline_ms = clock_now_ms() + ASK_MS;
+    (void)snprintf(what, sizeof what, "CONSUMER.DELETE.%s.%s", reading->nats->base.options->stream,
+                   reading->consumer);
+    (void)nats_call_api(reading->nats, what, "", &reply, &ignored);
+    json_decref(reply);
+}
+
+/* The server finds no message from the end backwards: consumers that begin ever earlier say how
+ * many there are. */
+static int make_consumer_of_last(struct reading *reading, int64_t *left, struct error *error)
+{
+    uint64_t wanted = (uint64_t)reading->request->last;
+
+    for (uint64_t reach = wanted;; reach *= 4) {
+        uint64_t stored = reading->end - reading->first + 1;
+        uint64_t from = reach < stored ? reading->end - reach + 1 : reading->first;
+
+        if (make_consumer(reading, from, left, error) < 0)
+            return -1;
+        if ((uint64_t)*left >= wanted || from == reading->first)
+            return 0;
+        delete_consumer(reading);
+    }
 }
 
 static int pull(struct reading *reading, struct error *error)
@@ -377,8 +425,14 @@ static int check_silence(const struct reading *reading, struct error *error)
 static int read_all(struct reading *reading, struct error *error)
 {
     struct nats *nats = reading->nats;
-    int status = make_consumer(reading, error);
+    const struct read_request *request = reading->request;
+    int64_t left = 0;
+    int status = request->last > 0 ? make_consumer_of_last(reading, &left, error)
+                                   : make_consumer(reading, 0, &left, error);
 
+    if (status == 0)
+        request->on_total(request->closure, left);
+    reading->done = left == 0 && (request->since_ms > 0 || request->last > 0);
     reading->heard_at_ms = clock_now_ms();
     while (status == 0 && !reading->done) {
         natsMsg *message;
@@ -396,19 +450,6 @@ static int read_all(struct reading *reading, struct error *error)
             status = check_silence(reading, error);
     }
     return status;
-}
-
-static void delete_consumer(const struct reading *reading)
-{
-    char what[NATS_TEXT_BYTES];
-    struct error ignored;
-    json_t *reply = NULL;
-
-    reading->nats->ready_deadline_ms = clock_now_ms() + ASK_MS;
-    (void)snprintf(what, sizeof what, "CONSUMER.DELETE.%s.%s", reading->nats->base.options->stream,
-                   reading->consumer);
-    (void)nats_call_api(reading->nats, what, "", &reply, &ignored);
-    json_decref(reply);
 }
 
 int64_t nats_time_ms(const char *text)
@@ -462,6 +503,7 @@ int nats_read(struct broker *broker, const struct read_request *request, struct 
 
     if (ask(reading.nats, &info, error) < 0)
         return -1;
+    reading.first = state_of(info, "first_seq");
     reading.end = state_of(info, "last_seq");
     if (state_of(info, "messages") > 0) {
         status = read_all(&reading, error);
@@ -470,6 +512,10 @@ int nats_read(struct broker *broker, const struct read_request *request, struct 
         info = NULL;
         if (status < 0 || ask(reading.nats, &info, error) < 0)
             return -1;
+    }
+    if (request->last > 0) {
+        json_decref(info);
+        return 0;
     }
     place.first_ms = state_of(info, "messages") > 0
                          ? nats_time_ms(json_string_value(
