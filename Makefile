@@ -57,12 +57,13 @@ all: $(BINARY) ## build build/outbox-relay
 build-deps: ## install what building needs (Debian, Ubuntu); on other systems, list it
 	@tests/support/deps --build
 
-deps: ## also install what demo and tests need: the servers, cmocka, Java for Kafka
+deps: ## also install what tests need: the servers, cmocka, Java for Kafka
 	@tests/support/deps
 
-demo: deps ## run real transactions through relays to NATS and Kafka, and audit them
+demo: ## run real transactions through relays to NATS and Kafka, and audit them
+	@tests/support/deps --demo
 	@$(MAKE) --no-print-directory all build/reader
-	@tests/support/services run -- tests/demo/demo
+	@tests/demo/demo
 
 test: deps ## run unit and integration tests against real servers
 	@$(MAKE) --no-print-directory -j$(shell nproc) built
