@@ -24,6 +24,7 @@ struct line {
     size_t len;
 };
 
+static const char *const levels[] = {"error", "warn", "info", "debug"};
 static _Atomic enum log_level level_max = LOG_INFO;
 static _Atomic enum log_format line_format = LOG_TEXT;
 static unsigned long dropped;
@@ -121,11 +122,57 @@ static void put_fields(struct line *line, enum log_format format, const struct l
     put_field(line, format, "since", text_of(since), sizeof since);
 }
 
+/* ---- for people ---- */
+
+static void put_shown(struct line *line, const char *before, struct text value, size_t bytes_max)
+{
+    char shown[LINE_BYTES_MAX];
+
+    if (value.len > 0)
+        put(line, "%s%s", before, text_show(shown, bytes_max, value, false));
+}
+
+static void put_about(struct line *line, const struct log_fields *fields)
+{
+    struct line about = {.len = 0};
+    char since[40] = "";
+
+    if (fields->lane != 0)
+        put(&about, ", lane %d", fields->lane);
+    if (fields->since_ms != 0)
+        format_time(since, (struct timespec){.tv_sec = fields->since_ms / 1000});
+    put_shown(&about, ", sink ", text_of(fields->sink), SINK_BYTES_MAX);
+    put_shown(&about, ", ", fields->destination, DESTINATION_BYTES_MAX);
+    put_shown(&about, ", row ", fields->row, ROW_BYTES_MAX);
+    put_shown(&about, ", since ", text_of(since), sizeof since);
+    if (about.len > 0)
+        put(line, " (%s)", about.bytes + 2);
+}
+
+static void render_for_people(struct line *line, enum log_level level, const char *text,
+                              const struct log_fields *fields)
+{
+    char when[40];
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    format_time(when, now);
+    put(line, "%.8s %s", when + sizeof "2026-01-31", levels[level]);
+    put_shown(line, ": ", text_of(text), LINE_BYTES_MAX / 4);
+    if (fields != NULL) {
+        put_shown(line, ": ", text_of(fields->error), ERROR_BYTES_MAX);
+        put_about(line, fields);
+        put_shown(line, "\n  fix: ", text_of(fields->hint), HINT_BYTES_MAX);
+    }
+    put(line, "\n");
+}
+
+/* ---- for programs ---- */
+
 /* The message gets what the fields leave. */
 static void render(struct line *line, enum log_level level, const char *text,
                    const struct log_fields *fields)
 {
-    static const char *const levels[] = {"error", "warn", "info", "debug"};
     enum log_format format = atomic_load(&line_format);
     struct line end = {.len = 0};
     struct timespec now;
@@ -153,7 +200,10 @@ static bool write_line(enum log_level level, const char *text, const struct log_
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     struct line line = {.len = 0};
 
-    render(&line, level, text, fields);
+    if (atomic_load(&line_format) == LOG_TEXT && isatty(STDERR_FILENO) == 1)
+        render_for_people(&line, level, text, fields);
+    else
+        render(&line, level, text, fields);
     return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0 &&
            write(STDERR_FILENO, line.bytes, line.len) >= 0;
 }

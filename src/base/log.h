@@ -11,6 +11,11 @@
  *
  *   time=2026-01-31T22:15:00.123Z level=warn msg="the row is dead" lane=1 row=42 error="no route"
  *
+ * On a terminal, text is for people, as `check` writes it:
+ *
+ *   22:15:00 warn: the row is dead: no route (lane 1, row 42)
+ *     fix: outbox-relay dead show 42
+ *
  * Logging never blocks the relay: a line that stderr does not take at once is dropped and counted,
  * and the count is written when stderr takes lines again. No line holds a payload or a secret.
  */

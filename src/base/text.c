@@ -273,3 +273,29 @@ char *text_format_size(char *out, size_t size, int64_t bytes)
 {
     return format_with_unit(out, size, bytes, size_units);
 }
+
+static bool is_printable(struct text text, bool lines)
+{
+    for (size_t at = 0; at < text.len;) {
+        char byte = text.data[at];
+        size_t step = text_utf8_len(text.data + at, text.len - at);
+        bool allowed = lines && (byte == '\n' || byte == '\t');
+
+        if (step == 0 || (text_is_control(text.data + at, step) && !allowed))
+            return false;
+        at += step;
+    }
+    return true;
+}
+
+char *text_show(char *out, size_t size, struct text text, bool lines)
+{
+    size_t len;
+
+    if (!is_printable(text, lines))
+        return text_escape(out, size, text.data, text.len);
+    len = text.len < size ? text.len : text_cut(text, size - sizeof "...").len;
+    memcpy(out, text.data, len);
+    (void)snprintf(out + len, size - len, "%s", text.len < size ? "" : "...");
+    return out;
+}

@@ -24,6 +24,12 @@ uint64_t text_hash(struct text text);
  * "...". Always terminates `out`. Returns `out`.
  */
 char *text_escape(char *out, size_t size, const char *data, size_t len);
+/*
+ * Makes a text safe to print on a terminal. UTF-8 without control characters is copied unchanged
+ * (with `lines`, newlines and tabs are allowed); any other text is escaped by text_escape(). A text
+ * that is too long is cut and ends with "...". Returns `out`.
+ */
+char *text_show(char *out, size_t size, struct text text, bool lines);
 
 /* The same, escaped as the content of a JSON string (RFC 8259, section 7). */
 char *text_escape_json(char *out, size_t size, const char *data, size_t len);

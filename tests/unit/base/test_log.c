@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
+#include <pty.h>
 #include <regex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 /*
@@ -29,11 +31,8 @@ struct capture {
 
 static struct capture capture;
 
-static void capture_begin(void)
+static void capture_from(int ends[2])
 {
-    int ends[2];
-
-    assert_int_equal(pipe(ends), 0);
     capture.in = ends[0];
     capture.len = 0;
     assert_int_equal(fcntl(capture.in, F_SETFL, O_NONBLOCK), 0);
@@ -42,6 +41,26 @@ static void capture_begin(void)
     assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
     (void)close(ends[1]);
     (void)alarm(BLOCKED_AFTER_S);
+}
+
+static void capture_begin(void)
+{
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    capture_from(ends);
+}
+
+static void capture_terminal(void)
+{
+    int ends[2];
+    struct termios raw;
+
+    assert_int_equal(openpty(&ends[0], &ends[1], NULL, NULL, NULL), 0);
+    assert_int_equal(tcgetattr(ends[1], &raw), 0);
+    cfmakeraw(&raw);
+    assert_int_equal(tcsetattr(ends[1], TCSANOW, &raw), 0);
+    capture_from(ends);
 }
 
 static void capture_discard(void)
@@ -133,6 +152,19 @@ static const struct log_fields everything = {.lane = 7,
                                              .error = "a=\"b\"",
                                              .hint = "GRANT\nALL",
                                              .since_ms = 1769897700123};
+
+TEST(on_a_terminal_a_line_is_a_sentence_and_its_remedy)
+{
+    capture_terminal();
+    log_event(LOG_WARN, &everything, "it is %d", 1);
+    log_event(LOG_ERROR, LOG_FIELDS(.error = "\x1b[2J"), "the relay ends");
+    log_info("heard");
+    assert_true(matches(capture_end(),
+                        "^[0-9]{2}:[0-9]{2}:[0-9]{2} warn: it is 1: a=\"b\" \\(lane 7, sink events,"
+                        " shop order, row -42, since 2026-01-31T22:15:00\\.000Z\\)\n"
+                        "  fix: GRANT\\\\nALL\n"
+                        "[0-9:]{8} error: the relay ends: \\\\x1b\\[2J\n[0-9:]{8} info: heard\n$"));
+}
 
 TEST(fields_follow_the_message_in_text)
 {
