@@ -7,14 +7,14 @@
 /*
  * Compares what a table says was sent with what brokers hold, event by event.
  *
- * Each row and each message becomes a record of about 100 bytes in temporary files (spill.h), in a
- * bucket chosen by the event id. The buckets are compared one by one, so memory holds one in 128 of
- * the records, unless very many share an event id. Events of a key are then compared in the same
- * way, in buckets chosen by the key; a bucket of more than 16 MiB is sorted in parts (sort.c).
+ * Each row and each message becomes a record of about 150 bytes. They are sorted by event on the
+ * disk (sorter.h), so memory holds the records of one event at a time. The events are then sorted
+ * by key in the same way.
  */
 
 #define AUDIT_DIGEST_BYTES 16 /* of SHA-256 */
 #define AUDIT_TEXT_MAX 1024   /* bytes of an id that are kept */
+#define AUDIT_MEMORY ((size_t)8 * 1024 * 1024)
 
 struct audit_digest {
     unsigned char bytes[AUDIT_DIGEST_BYTES];
@@ -98,8 +98,9 @@ struct audit_judge {
 
 struct audit;
 
-/* NULL with *error set on failure. */
-struct audit *audit_open(struct error *error);
+/* So much `memory` is sorted at once: AUDIT_MEMORY, or less in a test. NULL with *error set on
+ * failure. */
+struct audit *audit_open(size_t memory, struct error *error);
 void audit_close(struct audit *audit);
 
 /* The hash of what a message is to its consumers. Headers count in any order. Left out are those

@@ -1,168 +1,52 @@
-/* Compares the rows and the messages of each event, a bucket of events at a time. */
+/* Compares the rows and the messages of each event. */
 #include "audit/records.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_ids(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+/* ---- one event at one sink ---- */
 
-    return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
-}
-
-static int compare_rows_by_sink(const struct row_record *left, const struct row_record *right)
-{
-    int order = compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
-
-    return order != 0 ? order : compare_numbers(left->sink, right->sink);
-}
-
-/* By event, sink and content. */
-static int compare_rows(const void *a, const void *b)
-{
-    const struct row_record *left = *(const struct row_record *const *)a;
-    const struct row_record *right = *(const struct row_record *const *)b;
-    int order = compare_rows_by_sink(left, right);
-
-    if (order == 0)
-        order = memcmp(&left->content, &right->content, sizeof left->content);
-    return order != 0 ? order : compare_numbers(left->rank, right->rank);
-}
-
-/* By event and sink, and in the order of the ids. */
-static int compare_absent(const void *a, const void *b)
-{
-    const struct row_record *left = *(const struct row_record *const *)a;
-    const struct row_record *right = *(const struct row_record *const *)b;
-    int order = compare_rows_by_sink(left, right);
-
-    return order != 0 ? order : compare_numbers(left->rank, right->rank);
-}
-
-/* By event, sink and place. */
-static int compare_held(const void *a, const void *b)
-{
-    const struct held_record *left = *(const struct held_record *const *)a;
-    const struct held_record *right = *(const struct held_record *const *)b;
-    int order = compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
-
-    if (order == 0)
-        order = compare_numbers(left->sink, right->sink);
-    if (order == 0)
-        order = compare_numbers(left->topic, right->topic);
-    if (order == 0)
-        order = compare_numbers(left->partition, right->partition);
-    return order != 0 ? order : compare_numbers(left->position, right->position);
-}
-
-static int compare_known(const void *a, const void *b)
-{
-    const struct known_record *left = *(const struct known_record *const *)a;
-    const struct known_record *right = *(const struct known_record *const *)b;
-
-    return compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
-}
-
-/* ---- one event ---- */
-
-/* The rows and the messages of an event, or those of one sink: parts of the sorted lists. */
-struct event {
+/* Its rows and its messages. */
+struct part {
     struct audit *audit;
-    const struct audit_judge *judge;
-    const struct row_record *const *rows;
+    const struct record *const *rows;
     size_t row_count;
-    const struct held_record *const *held;
+    const struct record *const *held;
     size_t held_count;
 };
 
-static struct audit_finding finding_of(const struct row_record *row)
+static void report(const struct part *part, enum audit_kind kind, const struct record *row,
+                   const struct record *held)
 {
-    return (struct audit_finding){.event_id = {row->texts, row->event_id_len},
-                                  .id = {row->texts + row->event_id_len, row->id_len},
-                                  .rank = row->rank,
-                                  .sent_ms = row->sent_ms,
-                                  .sink = row->sink,
-                                  .topic = row->topic,
-                                  .partition = row->partition,
-                                  .position = -1};
-}
-
-static void report(const struct event *event, enum audit_kind kind, const struct row_record *row,
-                   const struct held_record *held)
-{
-    struct audit_finding finding = {.partition = -1, .position = -1};
-
-    event->audit->counts[kind]++;
-    if (kind >= AUDIT_FINDINGS)
-        return;
-    if (row != NULL)
-        finding = finding_of(row);
-    if (held != NULL) {
-        finding.event_id = (struct text){held->texts, held->event_id_len};
-        finding.sink = held->sink;
-        finding.topic = held->topic;
-        finding.partition = held->partition;
-        finding.position = held->position;
-        finding.time_ms = held->time_ms;
-    }
-    finding.kind = kind;
-    event->judge->on_finding(event->judge->closure, &finding);
+    records_report(part->audit, kind, records_finding(row, held));
 }
 
 /* Whether one of the rows has the message's content. */
-static bool is_content_of_row(const struct event *event, const struct held_record *held)
+static bool is_content_of_row(const struct part *part, const struct record *held)
 {
-    size_t low = 0;
-    size_t high = event->row_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = memcmp(&event->rows[middle]->content, &held->content, sizeof held->content);
-
-        if (order == 0)
-            return true;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    return bsearch(&held, part->rows, part->row_count, sizeof(*part->rows),
+                   records_compare_contents) != NULL;
 }
 
-static int place(const struct event *event, const struct row_record *row,
-                 const struct held_record *held, struct error *error)
+static int place(struct audit *audit, const struct record *row, const struct record *held,
+                 struct error *error)
 {
-    size_t text_len = (size_t)row->event_id_len + row->id_len;
-    uint32_t size;
-    struct placed_record *record;
+    struct record *placed;
 
     if (!row->has_key)
         return 0;
-    record = audit_record(event->audit, sizeof *record, text_len, &size);
-    if (record == NULL)
-        return error_no_memory(error);
-    *record = (struct placed_record){.size = size,
-                                     .event_id_len = row->event_id_len,
-                                     .id_len = row->id_len,
-                                     .was_parked = row->was_parked,
-                                     .is_replayed = held->is_replayed,
-                                     .place = {.key = row->key,
-                                               .sink = held->sink,
-                                               .topic = held->topic,
-                                               .partition = held->partition},
-                                     .rank = row->rank,
-                                     .position = held->position,
-                                     .time_ms = held->time_ms,
-                                     .sent_ms = row->sent_ms};
-    memcpy(record->texts, row->texts, text_len);
-    return spill_put(event->audit->placed,
-                     audit_bucket_of((const char *)row->key.bytes, sizeof row->key.bytes), record,
-                     size, error);
+    placed = records_copy(audit->placed, row, error);
+    if (placed == NULL)
+        return -1;
+    placed->topic = held->topic;
+    placed->partition = held->partition;
+    placed->position = held->position;
+    placed->time_ms = held->time_ms;
+    placed->is_replayed = held->is_replayed;
+    return 0;
 }
 
-static void measure_lag(struct audit *audit, const struct row_record *row,
-                        const struct held_record *held)
+static void measure_lag(struct audit *audit, const struct record *row, const struct record *held)
 {
     int64_t lag_ms = row->sent_ms - held->time_ms;
 
@@ -175,8 +59,7 @@ static void measure_lag(struct audit *audit, const struct row_record *row,
 }
 
 /* Which of the two came first. In a partition they are sorted, and the next one is the later. */
-static const struct held_record *earlier(const struct held_record *first,
-                                         const struct held_record *next)
+static const struct record *earlier(const struct record *first, const struct record *next)
 {
     bool is_same =
         first != NULL && first->topic == next->topic && first->partition == next->partition;
@@ -184,250 +67,235 @@ static const struct held_record *earlier(const struct held_record *first,
     return first == NULL || (!is_same && next->time_ms < first->time_ms) ? next : first;
 }
 
-/* Of the rows of one sink: the first, in the order of the ids. */
-static const struct row_record *first_row(const struct event *event)
+/* The first row in the order of the ids. */
+static const struct record *first_row(const struct part *part)
 {
-    const struct row_record *first = event->rows[0];
+    const struct record *first = part->rows[0];
 
-    for (size_t i = 1; i < event->row_count; i++)
-        if (event->rows[i]->rank < first->rank)
-            first = event->rows[i];
+    for (size_t i = 1; i < part->row_count; i++)
+        if (part->rows[i]->rank < first->rank)
+            first = part->rows[i];
     return first;
 }
 
 /* Whether the content of all rows is known. */
-static bool has_contents(const struct event *event)
+static bool has_contents(const struct part *part)
 {
-    for (size_t i = 0; i < event->row_count; i++)
-        if (!event->rows[i]->has_content)
+    for (size_t i = 0; i < part->row_count; i++)
+        if (!part->rows[i]->has_content)
             return false;
     return true;
 }
 
-/* One sink. Each row is to have a message there, and there is one at least. */
-static int judge_sink(const struct event *event, struct error *error)
+/* Each row is to have a message there, and there is one at least. */
+static int judge_held(const struct part *part, struct error *error)
 {
-    const struct row_record *row = first_row(event);
-    const struct held_record *first = NULL;
-    const struct held_record *first_replayed = NULL;
-    const struct held_record *altered = NULL;
+    struct audit *audit = part->audit;
+    const struct record *row = first_row(part);
+    const struct record *first = NULL;
+    const struct record *first_replayed = NULL;
+    const struct record *altered = NULL;
     size_t originals = 0;
-    bool compared = has_contents(event);
+    bool compared = has_contents(part);
 
-    for (size_t i = 0; i < event->held_count; i++) {
-        const struct held_record *held = event->held[i];
+    for (size_t i = 0; i < part->held_count; i++) {
+        const struct record *held = part->held[i];
 
-        if (altered == NULL && compared && !is_content_of_row(event, held))
+        if (altered == NULL && compared && !is_content_of_row(part, held))
             altered = held;
         if (held->is_replayed) {
             first_replayed = earlier(first_replayed, held);
-            report(event, AUDIT_REPLAYED, row, held);
+            report(part, AUDIT_REPLAYED, row, held);
             continue;
         }
         first = earlier(first, held);
-        if (++originals > event->row_count)
-            report(event, AUDIT_AGAIN, row, held);
+        if (++originals > part->row_count)
+            report(part, AUDIT_AGAIN, row, held);
     }
     if (first == NULL)
         first = first_replayed;
-    event->audit->counts[AUDIT_FOUND] += (int64_t)event->row_count;
-    measure_lag(event->audit, row, first);
-    if (event->row_count == 1 && row->partition >= 0 && row->partition != first->partition &&
+    audit->counts[AUDIT_FOUND] += (int64_t)part->row_count;
+    measure_lag(audit, row, first);
+    if (part->row_count == 1 && row->partition >= 0 && row->partition != first->partition &&
         row->route_key == first->route_key)
-        event->audit->has_moved = true;
+        audit->has_moved = true;
     if (altered != NULL)
-        report(event, AUDIT_ALTERED, row, altered);
+        report(part, AUDIT_ALTERED, row, altered);
     else if (!compared)
-        report(event, AUDIT_NOT_COMPARED, row, first);
-    return place(event, row, first, error);
+        report(part, AUDIT_NOT_COMPARED, row, first);
+    return place(audit, row, first, error);
 }
 
-/* Keeps the first message of each sink for audit_judge_unknown(); the others are again there. */
-static int keep_unknown(const struct event *event, struct error *error)
-{
-    struct audit *audit = event->audit;
-    const struct held_record *first = NULL;
-
-    for (size_t i = 0; i < event->held_count; i++) {
-        const struct held_record *held = event->held[i];
-        bool is_last = i + 1 == event->held_count || event->held[i + 1]->sink != held->sink;
-
-        if (held->time_ms < audit->first_unknown_ms)
-            audit->first_unknown_ms = held->time_ms;
-        if (held->is_replayed)
-            report(event, AUDIT_REPLAYED, NULL, held);
-        else if (first != NULL && !first->is_replayed)
-            report(event, AUDIT_AGAIN, NULL, held);
-        if (first == NULL || (first->is_replayed && !held->is_replayed))
-            first = held;
-        if (!is_last)
-            continue;
-        audit->unknown_count++;
-        if (spill_put(audit->unknown, audit_bucket_of(first->texts, first->event_id_len), first,
-                      first->size, error) < 0)
-            return -1;
-        first = NULL;
-    }
-    return 0;
-}
-
-static int keep_absent(struct audit *audit, const struct row_record *row, struct error *error)
-{
-    if (audit->absent == NULL && (audit->absent = spill_open(error)) == NULL)
-        return -1;
-    return spill_put(audit->absent, audit_bucket_of(row->texts, row->event_id_len), row, row->size,
-                     error);
-}
-
-/* The first message at a sink where the event has no row; NULL: there is none. */
-static const struct held_record *find_elsewhere(const struct event *event)
-{
-    size_t row = 0;
-
-    for (size_t i = 0; i < event->held_count; i++) {
-        while (row < event->row_count && event->rows[row]->sink < event->held[i]->sink)
-            row++;
-        if (row == event->row_count || event->rows[row]->sink != event->held[i]->sink)
-            return event->held[i];
-    }
-    return NULL;
-}
-
-/* The rows of one sink, of which `row` is the first, and its messages, none of which is before
- * `at`. */
-static struct event part_of_sink(const struct event *event, size_t row, size_t at)
-{
-    int32_t sink = event->rows[row]->sink;
-    struct event part = *event;
-
-    while (at < event->held_count && event->held[at]->sink < sink)
-        at++;
-    part.rows += row;
-    part.held += at;
-    part.row_count = part.held_count = 0;
-    while (row + part.row_count < event->row_count && part.rows[part.row_count]->sink == sink)
-        part.row_count++;
-    while (at + part.held_count < event->held_count && part.held[part.held_count]->sink == sink)
-        part.held_count++;
-    return part;
-}
-
-/* One sink, which does not hold the event. */
-static int judge_not_held(const struct event *part, const struct held_record *elsewhere,
+/* What the rows are is known once all others are compared, unless another sink holds the event. */
+static int judge_not_held(const struct part *part, const struct record *elsewhere,
                           struct error *error)
 {
     for (size_t i = 0; i < part->row_count; i++)
         if (elsewhere != NULL)
             report(part, AUDIT_ELSEWHERE, part->rows[i], elsewhere);
-        else if (keep_absent(part->audit, part->rows[i], error) < 0)
+        else if (records_copy(part->audit->absent, part->rows[i], error) == NULL)
             return -1;
     return 0;
 }
 
-static int judge_event(const struct event *event, struct error *error)
+/* Messages of an event without a row: the first is kept for audit_judge_unknown(), the others are
+ * again there. */
+static int keep_unknown(const struct part *part, struct error *error)
 {
-    const struct held_record *elsewhere = find_elsewhere(event);
-    struct event part;
-    size_t at = 0;
-    int status = event->row_count > 0 ? 0 : keep_unknown(event, error);
+    struct audit *audit = part->audit;
+    const struct record *first = NULL;
 
-    for (size_t row = 0; row < event->row_count && status == 0; row += part.row_count) {
-        part = part_of_sink(event, row, at);
-        at = (size_t)(part.held - event->held) + part.held_count;
-        if (part.held_count > 0)
-            status = judge_sink(&part, error);
+    for (size_t i = 0; i < part->held_count; i++) {
+        const struct record *held = part->held[i];
+
+        if (held->time_ms < audit->first_unknown_ms)
+            audit->first_unknown_ms = held->time_ms;
+        if (held->is_replayed)
+            report(part, AUDIT_REPLAYED, NULL, held);
+        else if (first != NULL && !first->is_replayed)
+            report(part, AUDIT_AGAIN, NULL, held);
+        if (first == NULL || (first->is_replayed && !held->is_replayed))
+            first = held;
+    }
+    audit->unknown_count++;
+    return records_copy(audit->unknown, first, error) != NULL ? 0 : -1;
+}
+
+/* ---- one event ---- */
+
+/* Its records, in their order. */
+struct event {
+    char *bytes;
+    size_t len, capacity;
+    const struct record **list;
+    size_t count, list_capacity;
+};
+
+static int keep(struct event *event, const struct record *record, struct error *error)
+{
+    if (event->len + record->size > event->capacity) {
+        size_t capacity = 2 * (event->len + record->size);
+        char *grown = realloc(event->bytes, capacity);
+
+        if (grown == NULL)
+            return error_no_memory(error);
+        event->bytes = grown;
+        event->capacity = capacity;
+    }
+    memcpy(event->bytes + event->len, record, record->size);
+    event->len += record->size;
+    event->count++;
+    return 0;
+}
+
+static int list_records(struct event *event, struct error *error)
+{
+    const struct record *record = (const struct record *)(const void *)event->bytes;
+
+    if (event->count > event->list_capacity) {
+        const struct record **grown = realloc(event->list, 2 * event->count * sizeof *grown);
+
+        if (grown == NULL)
+            return error_no_memory(error);
+        event->list = grown;
+        event->list_capacity = 2 * event->count;
+    }
+    for (size_t i = 0; i < event->count; i++) {
+        event->list[i] = record;
+        record = (const struct record *)(const void *)((const char *)record + record->size);
+    }
+    return 0;
+}
+
+/* Replaces the event by the next one. Returns 1, or 0 when there is none, or -1. */
+static int next_event(struct sorter *sorter, struct event *event, struct error *error)
+{
+    const struct record *next;
+
+    event->len = event->count = 0;
+    while ((next = sorter_first(sorter)) != NULL &&
+           (event->count == 0 ||
+            records_compare_ids((const struct record *)(const void *)event->bytes, next) == 0))
+        if (keep(event, next, error) < 0 || sorter_drop(sorter, error) < 0)
+            return -1;
+    if (event->count == 0)
+        return 0;
+    return list_records(event, error) == 0 ? 1 : -1;
+}
+
+static void free_event(struct event *event)
+{
+    free(event->bytes);
+    free(event->list);
+}
+
+/* Its records at the sink of the record `at`, which is the first of them. */
+static struct part part_of(struct audit *audit, const struct event *event, size_t at)
+{
+    int32_t sink = event->list[at]->sink;
+    struct part part = {.audit = audit, .rows = event->list + at};
+
+    for (; at < event->count && event->list[at]->sink == sink; at++)
+        if (event->list[at]->kind == RECORD_ROW)
+            part.row_count++;
         else
+            part.held_count++;
+    part.held = part.rows + part.row_count;
+    return part;
+}
+
+static int judge_event(struct audit *audit, const struct event *event, struct error *error)
+{
+    const struct record *elsewhere = NULL; /* the first message at a sink without a row */
+    bool has_row = false;
+    struct part part;
+    int status = 0;
+
+    for (size_t at = 0; at < event->count; at += part.row_count + part.held_count) {
+        part = part_of(audit, event, at);
+        has_row = has_row || part.row_count > 0;
+        if (part.row_count == 0 && elsewhere == NULL)
+            elsewhere = part.held[0];
+    }
+    for (size_t at = 0; at < event->count && status == 0; at += part.row_count + part.held_count) {
+        part = part_of(audit, event, at);
+        if (!has_row)
+            status = keep_unknown(&part, error);
+        else if (part.held_count == 0)
             status = judge_not_held(&part, elsewhere, error);
+        else if (part.row_count > 0)
+            status = judge_held(&part, error);
     }
     return status;
 }
 
 /* ---- all events ---- */
 
-static bool is_row_of_event(const struct row_record *a, const struct row_record *b)
+static int judge_events(struct audit *audit, struct error *error)
 {
-    return compare_ids(a->texts, a->event_id_len, b->texts, b->event_id_len) == 0;
-}
+    struct event event = {0};
+    int status = sorter_begin(audit->events, error) < 0 ? -1 : 1;
 
-static size_t rows_of_event(const struct records *rows, size_t from)
-{
-    size_t to = from + 1;
-
-    while (to < rows->count && is_row_of_event(rows->list[from], rows->list[to]))
-        to++;
-    return to;
-}
-
-static bool is_same_event(const struct held_record *a, const struct held_record *b)
-{
-    return compare_ids(a->texts, a->event_id_len, b->texts, b->event_id_len) == 0;
-}
-
-static size_t held_of_event(const struct records *held, size_t from)
-{
-    size_t to = from + 1;
-
-    while (to < held->count && is_same_event(held->list[from], held->list[to]))
-        to++;
-    return to;
-}
-
-/* Which of the two has the lower event id: below 0 the row, above 0 the message. */
-static int compare_next(const struct records *rows, size_t row, const struct records *held,
-                        size_t at)
-{
-    const struct row_record *left = row < rows->count ? rows->list[row] : NULL;
-    const struct held_record *right = at < held->count ? held->list[at] : NULL;
-
-    if (left == NULL || right == NULL)
-        return left == NULL ? 1 : -1;
-    return compare_ids(left->texts, left->event_id_len, right->texts, right->event_id_len);
-}
-
-static int compare_bucket(struct audit *audit, const struct audit_judge *judge,
-                          const struct records *rows, const struct records *held,
-                          struct error *error)
-{
-    size_t row = 0;
-    size_t at = 0;
-
-    while (row < rows->count || at < held->count) {
-        int order = compare_next(rows, row, held, at);
-        size_t rows_end = order <= 0 ? rows_of_event(rows, row) : row;
-        size_t held_end = order >= 0 ? held_of_event(held, at) : at;
-        const struct event event = {
-            .audit = audit,
-            .judge = judge,
-            .rows = (const struct row_record *const *)(const void *)&rows->list[row],
-            .row_count = rows_end - row,
-            .held = (const struct held_record *const *)(const void *)&held->list[at],
-            .held_count = held_end - at};
-
-        if (judge_event(&event, error) < 0)
-            return -1;
-        row = rows_end;
-        at = held_end;
-    }
-    return 0;
+    while (status > 0 && (status = next_event(audit->events, &event, error)) > 0)
+        if (judge_event(audit, &event, error) < 0)
+            status = -1;
+    free_event(&event);
+    return status;
 }
 
 /* Rows that are not held. What may have been dropped depends on the times of all others. */
-static int judge_absent(struct audit *audit, const struct audit_judge *judge, struct error *error)
+static int judge_absent(struct audit *audit, struct error *error)
 {
-    const struct event event = {.audit = audit, .judge = judge};
+    const struct audit_judge *judge = audit->judge;
+    const struct record *row;
 
-    for (int bucket = 0; audit->absent != NULL && bucket < SPILL_BUCKETS; bucket++) {
-        struct records rows;
-        int status = records_take(audit->absent, bucket, compare_absent, &rows, error);
+    if (sorter_begin(audit->absent, error) < 0)
+        return -1;
+    while ((row = sorter_first(audit->absent)) != NULL) {
+        const struct audit_finding finding = records_finding(row, NULL);
 
-        for (size_t i = 0; status == 0 && i < rows.count; i++) {
-            const struct row_record *row = rows.list[i];
-            const struct audit_finding finding = finding_of(row);
-
-            report(&event, judge->judge_row(judge->closure, &finding), row, NULL);
-        }
-        records_free(&rows);
-        if (status < 0)
+        records_report(audit, judge->judge_row(judge->closure, &finding), finding);
+        if (sorter_drop(audit->absent, error) < 0)
             return -1;
     }
     return 0;
@@ -435,79 +303,31 @@ static int judge_absent(struct audit *audit, const struct audit_judge *judge, st
 
 int audit_compare(struct audit *audit, const struct audit_judge *judge, struct error *error)
 {
-    int status = 0;
-
-    for (int bucket = 0; bucket < SPILL_BUCKETS && status == 0; bucket++) {
-        struct records rows = {NULL, NULL, 0};
-        struct records held = {NULL, NULL, 0};
-
-        if (records_take(audit->rows, bucket, compare_rows, &rows, error) < 0 ||
-            records_take(audit->held, bucket, compare_held, &held, error) < 0 ||
-            compare_bucket(audit, judge, &rows, &held, error) < 0)
-            status = -1;
-        records_free(&rows);
-        records_free(&held);
-    }
-    if (status < 0 || judge_absent(audit, judge, error) < 0)
-        return -1;
-    return audit_compare_order(audit, judge, error);
-}
-
-/* ---- events without a row ---- */
-
-static bool is_known(const struct records *known, const struct held_record *held)
-{
-    size_t low = 0;
-    size_t high = known->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct known_record *record = known->list[middle];
-        int order =
-            compare_ids(record->texts, record->event_id_len, held->texts, held->event_id_len);
-
-        if (order == 0)
-            return true;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
-}
-
-static int judge_bucket(struct audit *audit, int bucket, int64_t oldest_ms,
-                        const struct audit_judge *judge, struct error *error)
-{
-    const struct event event = {.audit = audit, .judge = judge};
-    struct records known = {NULL, NULL, 0};
-    struct records held = {NULL, NULL, 0};
-    int status = -1;
-
-    if ((audit->known == NULL ||
-         records_take(audit->known, bucket, compare_known, &known, error) == 0) &&
-        records_take(audit->unknown, bucket, compare_held, &held, error) == 0)
-        status = 0;
-    for (size_t i = 0; status == 0 && i < held.count; i++) {
-        const struct held_record *message = held.list[i];
-
-        report(&event,
-               is_known(&known, message)      ? AUDIT_NEWER
-               : message->time_ms < oldest_ms ? AUDIT_OLD_HELD
-                                              : AUDIT_UNKNOWN,
-               NULL, message);
-    }
-    records_free(&known);
-    records_free(&held);
-    return status;
+    audit->judge = judge;
+    return judge_events(audit, error) < 0 || judge_absent(audit, error) < 0
+               ? -1
+               : records_compare_order(audit, error);
 }
 
 int audit_judge_unknown(struct audit *audit, int64_t oldest_ms, const struct audit_judge *judge,
                         struct error *error)
 {
-    for (int bucket = 0; bucket < SPILL_BUCKETS; bucket++)
-        if (judge_bucket(audit, bucket, oldest_ms, judge, error) < 0)
-            return -1;
+    struct event event = {0};
+    int status = sorter_begin(audit->unknown, error) < 0 ? -1 : 1;
+
+    audit->judge = judge;
+    while (status > 0 && (status = next_event(audit->unknown, &event, error)) > 0)
+        for (size_t i = 0; i < event.count; i++) {
+            const struct record *held = event.list[i];
+
+            if (held->kind == RECORD_HELD)
+                records_report(audit,
+                               event.list[0]->kind == RECORD_KNOWN ? AUDIT_NEWER
+                               : held->time_ms < oldest_ms         ? AUDIT_OLD_HELD
+                                                                   : AUDIT_UNKNOWN,
+                               records_finding(NULL, held));
+        }
+    free_event(&event);
     audit->unknown_count = 0;
-    return 0;
+    return status;
 }

@@ -1,86 +1,34 @@
 /* The order of each key, in each partition or stream: which events came after a later one. */
 #include "audit/records.h"
 
-#include <string.h>
-
-static int compare_places(const struct place *a, const struct place *b)
+static void report_late(struct audit *audit, const struct record *late, int64_t after)
 {
-    int order = memcmp(&a->key, &b->key, sizeof a->key);
+    struct audit_finding finding = records_finding(late, NULL);
 
-    if (order == 0)
-        order = compare_numbers(a->sink, b->sink);
-    if (order == 0)
-        order = compare_numbers(a->topic, b->topic);
-    return order != 0 ? order : compare_numbers(a->partition, b->partition);
+    finding.after = after;
+    records_report(audit,
+                   late->is_replayed  ? AUDIT_LATE_REPLAYED
+                   : late->was_parked ? AUDIT_LATE_PARKED
+                                      : AUDIT_LATE,
+                   finding);
 }
 
-/* By key and place; then as the broker has them. */
-static int compare_placed(const void *a, const void *b)
+int records_compare_order(struct audit *audit, struct error *error)
 {
-    const struct placed_record *left = *(const struct placed_record *const *)a;
-    const struct placed_record *right = *(const struct placed_record *const *)b;
-    int order = compare_places(&left->place, &right->place);
+    struct record latest = {0}; /* of the highest rank so far at its place */
+    const struct record *next;
+    bool is_first = true;
 
-    if (order == 0)
-        order = compare_numbers(left->position, right->position);
-    return order != 0 ? order : compare_numbers(left->rank, right->rank);
-}
-
-/* What was visited so far: the event of the highest rank at the last place. */
-struct order {
-    struct audit *audit;
-    const struct audit_judge *judge;
-    bool has_latest;
-    struct place place;
-    int64_t rank;
-    int64_t position;
-};
-
-static void report(const struct order *order, const struct placed_record *late)
-{
-    enum audit_kind kind = late->is_replayed  ? AUDIT_LATE_REPLAYED
-                           : late->was_parked ? AUDIT_LATE_PARKED
-                                              : AUDIT_LATE;
-    const struct audit_finding finding = {.kind = kind,
-                                          .sink = late->place.sink,
-                                          .event_id = {late->texts, late->event_id_len},
-                                          .id = {late->texts + late->event_id_len, late->id_len},
-                                          .rank = late->rank,
-                                          .sent_ms = late->sent_ms,
-                                          .topic = late->place.topic,
-                                          .partition = late->place.partition,
-                                          .position = late->position,
-                                          .time_ms = late->time_ms,
-                                          .after = order->position};
-
-    order->audit->counts[kind]++;
-    if (kind < AUDIT_FINDINGS)
-        order->judge->on_finding(order->judge->closure, &finding);
-}
-
-static void visit(void *closure, const void *visited)
-{
-    struct order *order = closure;
-    const struct placed_record *record = visited;
-
-    if (order->has_latest && compare_places(&order->place, &record->place) == 0 &&
-        record->rank <= order->rank) {
-        report(order, record);
-        return;
-    }
-    order->has_latest = true;
-    order->place = record->place;
-    order->rank = record->rank;
-    order->position = record->position;
-}
-
-int audit_compare_order(struct audit *audit, const struct audit_judge *judge, struct error *error)
-{
-    struct order order = {.audit = audit, .judge = judge};
-    const struct visitor visitor = {compare_placed, visit, &order};
-
-    for (int bucket = 0; bucket < SPILL_BUCKETS; bucket++)
-        if (records_visit(audit->placed, bucket, audit->order_bytes, &visitor, error) < 0)
+    if (sorter_begin(audit->placed, error) < 0)
+        return -1;
+    while ((next = sorter_first(audit->placed)) != NULL) {
+        if (!is_first && records_compare_places(&latest, next) == 0 && next->rank <= latest.rank)
+            report_late(audit, next, latest.position);
+        else
+            latest = *next; /* without its texts */
+        is_first = false;
+        if (sorter_drop(audit->placed, error) < 0)
             return -1;
+    }
     return 0;
 }

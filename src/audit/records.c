@@ -1,13 +1,79 @@
 /* Rows, messages and their hashes become records. */
 #include "audit/records.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define SERVER_PREFIX "Nats-"
 
-struct audit *audit_open(struct error *error)
+/* ---- their order ---- */
+
+int records_compare_ids(const struct record *a, const struct record *b)
+{
+    uint16_t shorter = a->event_id_len < b->event_id_len ? a->event_id_len : b->event_id_len;
+    int order = memcmp(a->texts, b->texts, shorter);
+
+    return order != 0 ? order : compare_numbers(a->event_id_len, b->event_id_len);
+}
+
+int records_compare_contents(const void *a, const void *b)
+{
+    const struct record *left = *(const struct record *const *)a;
+    const struct record *right = *(const struct record *const *)b;
+
+    return memcmp(&left->content, &right->content, sizeof left->content);
+}
+
+/* By event; then by sink, rows before messages, by content or place. */
+static int compare_events(const void *a, const void *b)
+{
+    const struct record *left = *(const struct record *const *)a;
+    const struct record *right = *(const struct record *const *)b;
+    int order = records_compare_ids(left, right);
+
+    if (order == 0)
+        order = compare_numbers(left->sink, right->sink);
+    if (order == 0)
+        order = compare_numbers(left->kind, right->kind);
+    if (order == 0 && left->kind == RECORD_ROW) {
+        order = records_compare_contents(a, b);
+        return order != 0 ? order : compare_numbers(left->rank, right->rank);
+    }
+    if (order == 0)
+        order = compare_numbers(left->topic, right->topic);
+    if (order == 0)
+        order = compare_numbers(left->partition, right->partition);
+    return order != 0 ? order : compare_numbers(left->position, right->position);
+}
+
+int records_compare_places(const struct record *a, const struct record *b)
+{
+    int order = memcmp(&a->key, &b->key, sizeof a->key);
+
+    if (order == 0)
+        order = compare_numbers(a->sink, b->sink);
+    if (order == 0)
+        order = compare_numbers(a->topic, b->topic);
+    return order != 0 ? order : compare_numbers(a->partition, b->partition);
+}
+
+/* By key and place; then as the broker has them. */
+static int compare_placed(const void *a, const void *b)
+{
+    const struct record *left = *(const struct record *const *)a;
+    const struct record *right = *(const struct record *const *)b;
+    int order = records_compare_places(left, right);
+
+    if (order == 0)
+        order = compare_numbers(left->position, right->position);
+    return order != 0 ? order : compare_numbers(left->rank, right->rank);
+}
+
+/* ---- all of them ---- */
+
+struct audit *audit_open(size_t memory, struct error *error)
 {
     struct audit *audit = calloc(1, sizeof *audit);
 
@@ -16,16 +82,14 @@ struct audit *audit_open(struct error *error)
         free(audit);
         return NULL;
     }
-    if (EVP_DigestInit_ex(audit->hashing, EVP_sha256(), NULL) != 1) {
-        (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "OpenSSL has no SHA-256");
-        audit_close(audit);
-        return NULL;
-    }
-    audit->order_bytes = ORDER_BYTES;
     audit->first_found_ms = INT64_MAX;
     audit->first_unknown_ms = INT64_MAX;
-    if ((audit->rows = spill_open(error)) != NULL && (audit->held = spill_open(error)) != NULL &&
-        (audit->placed = spill_open(error)) != NULL && (audit->unknown = spill_open(error)) != NULL)
+    if (EVP_DigestInit_ex(audit->hashing, EVP_sha256(), NULL) != 1)
+        (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "OpenSSL has no SHA-256");
+    else if ((audit->events = sorter_open(memory, compare_events, error)) != NULL &&
+             (audit->absent = sorter_open(memory, compare_events, error)) != NULL &&
+             (audit->placed = sorter_open(memory, compare_placed, error)) != NULL &&
+             (audit->unknown = sorter_open(memory, compare_events, error)) != NULL)
         return audit;
     audit_close(audit);
     return NULL;
@@ -35,15 +99,12 @@ void audit_close(struct audit *audit)
 {
     if (audit == NULL)
         return;
-    spill_close(audit->rows);
-    spill_close(audit->held);
-    spill_close(audit->placed);
-    spill_close(audit->absent);
-    spill_close(audit->unknown);
-    spill_close(audit->known);
+    sorter_close(audit->events);
+    sorter_close(audit->absent);
+    sorter_close(audit->placed);
+    sorter_close(audit->unknown);
     EVP_MD_CTX_free(audit->hashing);
     free(audit->sorted);
-    free(audit->scratch);
     free(audit);
 }
 
@@ -135,170 +196,135 @@ struct audit_digest audit_hash_text(struct audit *audit, struct text text)
 
 /* ---- records ---- */
 
-/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
-uint64_t audit_bucket_of(const char *bytes, size_t len)
-{
-    uint64_t hash = 0xCBF29CE484222325;
-
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001B3;
-    return hash ^ hash >> 32;
-}
-
-void *audit_record(struct audit *audit, size_t fixed, size_t text_len, uint32_t *size)
-{
-    size_t whole = (fixed + text_len + 7) / 8 * 8;
-
-    if (whole > audit->scratch_size) {
-        char *grown = realloc(audit->scratch, whole);
-
-        if (grown == NULL)
-            return NULL;
-        audit->scratch = grown;
-        audit->scratch_size = whole;
-    }
-    memset(audit->scratch, 0, whole);
-    *size = (uint32_t)whole;
-    return audit->scratch;
-}
-
 /* What stands for an id: the id itself, or for a very long one its hash in hex. `hex` has room. */
-static struct text shorten(struct audit *audit, struct text id, char hex[2 * AUDIT_DIGEST_BYTES])
+static struct text shorten(struct audit *audit, struct text id,
+                           char hex[2 * AUDIT_DIGEST_BYTES + 1])
 {
-    static const char digits[] = "0123456789abcdef";
     struct audit_digest digest;
 
     if (id.len <= AUDIT_TEXT_MAX)
         return id;
     digest = audit_hash_text(audit, id);
-    for (int i = 0; i < AUDIT_DIGEST_BYTES; i++) {
-        hex[2 * i] = digits[digest.bytes[i] >> 4];
-        hex[2 * i + 1] = digits[digest.bytes[i] & 15];
-    }
-    return (struct text){hex, 2 * AUDIT_DIGEST_BYTES};
+    for (int i = 0; i < AUDIT_DIGEST_BYTES; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", digest.bytes[i]);
+    return text_of(hex);
 }
 
-static void copy_texts(char *to, struct text first, struct text second)
+/* Adds a record with these ids, of which the caller fills the rest; NULL with *error set. */
+static struct record *add(struct audit *audit, struct sorter *sorter, enum record_kind kind,
+                          struct text event_id, struct text id, struct error *error)
 {
-    if (first.len > 0)
-        memcpy(to, first.data, first.len);
-    if (second.len > 0)
-        memcpy(to + first.len, second.data, second.len);
+    char hex[2][2 * AUDIT_DIGEST_BYTES + 1];
+    struct record *record;
+
+    event_id = shorten(audit, event_id, hex[0]);
+    id = shorten(audit, id, hex[1]);
+    record = sorter_add(sorter, (sizeof *record + event_id.len + id.len + 7) / 8 * 8, error);
+    if (record == NULL)
+        return NULL;
+    record->kind = (uint8_t)kind;
+    record->event_id_len = (uint16_t)event_id.len;
+    record->id_len = (uint16_t)id.len;
+    if (event_id.len > 0)
+        memcpy(record->texts, event_id.data, event_id.len);
+    if (id.len > 0)
+        memcpy(record->texts + event_id.len, id.data, id.len);
+    return record;
 }
 
+/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
 static uint32_t hash_key(struct text key)
 {
-    return (uint32_t)audit_bucket_of(key.data, key.len);
+    uint32_t hash = 0x811C9DC5;
+
+    for (size_t i = 0; i < key.len; i++)
+        hash = (hash ^ (unsigned char)key.data[i]) * 0x01000193;
+    return hash;
 }
 
 int audit_add_row(struct audit *audit, const struct audit_row *row, struct error *error)
 {
-    char hex[2][2 * AUDIT_DIGEST_BYTES];
-    struct text event_id = shorten(audit, row->event_id, hex[0]);
-    struct text id = shorten(audit, row->id, hex[1]);
-    uint32_t size;
-    struct row_record *record = audit_record(audit, sizeof *record, event_id.len + id.len, &size);
+    struct record *record = add(audit, audit->events, RECORD_ROW, row->event_id, row->id, error);
 
     if (record == NULL)
-        return error_no_memory(error);
-    *record = (struct row_record){.size = size,
-                                  .event_id_len = (uint16_t)event_id.len,
-                                  .id_len = (uint16_t)id.len,
-                                  .rank = row->rank,
-                                  .sent_ms = row->sent_ms,
-                                  .sink = row->sink,
-                                  .topic = row->topic,
-                                  .partition = row->partition,
-                                  .route_key = hash_key(row->route_key),
-                                  .has_content = row->has_content,
-                                  .has_key = row->has_key,
-                                  .was_parked = row->was_parked,
-                                  .content = row->content,
-                                  .key = row->key};
-    copy_texts(record->texts, event_id, id);
-    return spill_put(audit->rows, audit_bucket_of(record->texts, event_id.len), record, size,
-                     error);
+        return -1;
+    record->rank = row->rank;
+    record->sent_ms = row->sent_ms;
+    record->position = -1;
+    record->sink = row->sink;
+    record->topic = row->topic;
+    record->partition = row->partition;
+    record->route_key = hash_key(row->route_key);
+    record->content = row->content;
+    record->key = row->key;
+    record->has_content = row->has_content;
+    record->has_key = row->has_key;
+    record->was_parked = row->was_parked;
+    return 0;
 }
 
 int audit_add_held(struct audit *audit, const struct audit_held *held, struct error *error)
 {
-    char hex[2 * AUDIT_DIGEST_BYTES];
-    struct text event_id = shorten(audit, held->event_id, hex);
-    uint32_t size;
-    struct held_record *record = audit_record(audit, sizeof *record, event_id.len, &size);
+    struct record *record =
+        add(audit, audit->events, RECORD_HELD, held->event_id, (struct text){NULL, 0}, error);
 
     if (record == NULL)
-        return error_no_memory(error);
-    *record = (struct held_record){.size = size,
-                                   .event_id_len = (uint16_t)event_id.len,
-                                   .is_replayed = held->is_replayed,
-                                   .sink = held->sink,
-                                   .topic = held->topic,
-                                   .partition = held->partition,
-                                   .route_key = hash_key(held->key),
-                                   .position = held->position,
-                                   .time_ms = held->time_ms,
-                                   .content = held->content};
-    copy_texts(record->texts, event_id, (struct text){NULL, 0});
-    return spill_put(audit->held, audit_bucket_of(record->texts, event_id.len), record, size,
-                     error);
-}
-
-int audit_add_known(struct audit *audit, struct text event_id, struct error *error)
-{
-    char hex[2 * AUDIT_DIGEST_BYTES];
-    struct text text = shorten(audit, event_id, hex);
-    uint32_t size;
-    struct known_record *record = audit_record(audit, sizeof *record, text.len, &size);
-
-    if (audit->known == NULL && (audit->known = spill_open(error)) == NULL)
         return -1;
-    if (record == NULL)
-        return error_no_memory(error);
-    record->size = size;
-    record->event_id_len = (uint16_t)text.len;
-    copy_texts(record->texts, text, (struct text){NULL, 0});
-    return spill_put(audit->known, audit_bucket_of(record->texts, text.len), record, size, error);
-}
-
-/* ---- a bucket ---- */
-
-int records_sort(struct records *records, size_t len, int (*compare)(const void *, const void *),
-                 struct error *error)
-{
-    size_t count = 0;
-    size_t size;
-
-    for (size_t at = 0; (size = record_size(records->bytes + at, len - at)) > 0; at += size)
-        count++;
-    records->list = malloc((count > 0 ? count : 1) * sizeof(*records->list));
-    if (records->list == NULL)
-        return error_no_memory(error);
-    for (size_t at = 0; records->count < count; at += size) {
-        size = record_size(records->bytes + at, len - at);
-        records->list[records->count++] = records->bytes + at;
-    }
-    if (count > 1)
-        qsort(records->list, count, sizeof(*records->list), compare);
+    record->position = held->position;
+    record->time_ms = held->time_ms;
+    record->sink = held->sink;
+    record->topic = held->topic;
+    record->partition = held->partition;
+    record->route_key = hash_key(held->key);
+    record->content = held->content;
+    record->is_replayed = held->is_replayed;
     return 0;
 }
 
-int records_take(struct spill *spill, int bucket, int (*compare)(const void *, const void *),
-                 struct records *records, struct error *error)
+/* It comes before the messages of its event. */
+int audit_add_known(struct audit *audit, struct text event_id, struct error *error)
 {
-    size_t len;
+    struct record *record =
+        add(audit, audit->unknown, RECORD_KNOWN, event_id, (struct text){NULL, 0}, error);
 
-    *records = (struct records){NULL, NULL, 0};
-    if (spill_take(spill, bucket, &records->bytes, &len, error) < 0)
+    if (record == NULL)
         return -1;
-    return records_sort(records, len, compare, error);
+    record->sink = -1;
+    return 0;
 }
 
-void records_free(struct records *records)
+struct record *records_copy(struct sorter *sorter, const struct record *record, struct error *error)
 {
-    free(records->bytes);
-    free(records->list);
-    *records = (struct records){NULL, NULL, 0};
+    struct record *copy = sorter_add(sorter, record->size, error);
+
+    return copy != NULL ? memcpy(copy, record, record->size) : NULL;
+}
+
+/* ---- what is found ---- */
+
+struct audit_finding records_finding(const struct record *row, const struct record *held)
+{
+    const struct record *ids = row != NULL ? row : held;
+    const struct record *place = held != NULL ? held : row;
+
+    return (struct audit_finding){
+        .event_id = {ids->texts, ids->event_id_len},
+        .id = {row != NULL ? row->texts + row->event_id_len : NULL, ids->id_len},
+        .rank = ids->rank,
+        .sent_ms = ids->sent_ms,
+        .sink = place->sink,
+        .topic = place->topic,
+        .partition = place->partition,
+        .position = place->position,
+        .time_ms = place->time_ms};
+}
+
+void records_report(struct audit *audit, enum audit_kind kind, struct audit_finding finding)
+{
+    finding.kind = kind;
+    audit->counts[kind]++;
+    if (kind < AUDIT_FINDINGS)
+        audit->judge->on_finding(audit->judge->closure, &finding);
 }
 
 int64_t audit_count(const struct audit *audit, enum audit_kind kind)

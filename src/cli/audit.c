@@ -587,7 +587,7 @@ static int audit(struct auditing *auditing, struct error *error)
     auditing->began_ms = admin_clock_ms(auditing->admin, error);
     if (auditing->began_ms < 0)
         return -1;
-    auditing->audit = audit_open(error);
+    auditing->audit = audit_open(AUDIT_MEMORY, error);
     if (auditing->audit == NULL || read_rows(auditing, error) < 0 ||
         read_messages(auditing, error) < 0 || compare(auditing, error) < 0)
         return -1;
