@@ -272,6 +272,18 @@ TEST(a_computed_row_arrives_as_explain_said_and_needs_no_tables_of_the_relay)
     expect(fixture, run(fixture, "explain", "3", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "3, unsent: would be sent");
     init_existing(fixture);
+    sql(fixture->conn, "UPDATE shop_events SET status = 'OLD' WHERE seq = 7");
+    expect(fixture, run(fixture, "sql", "events", "-c", fixture->config), 0);
+    *strrchr(fixture->process.out, ';') = '\0';
+    assert_string_equal(
+        sql_text(
+            fixture->conn,
+            "SELECT concat_ws(' ', count(*), string_agg(concat_ws(' ', id, event_id, topic, key,"
+            " payload, more_headers), '' ORDER BY id) FILTER (WHERE id = 4), min(id) FILTER"
+            " (WHERE not_before > now())) FROM (%s) e",
+            fixture->process.out),
+        "10 4 shop-4 k.a c4 4000 {x-source,shop,x-kind,k} 10");
+    sql(fixture->conn, "UPDATE shop_events SET status = 'NEW' WHERE seq = 7");
     drain(fixture, 1);
     assert_told_what_arrived(fixture, 9);
     /* One that is parked takes the place of its marked one, and keeps what was said of it. */
