@@ -1,6 +1,6 @@
 -- The tables of outbox-relay. When outbox-relay creates the tables or prints this text, it puts a quoted name, a
--- type or a number in the place of each {fact} (docs/statements.md). The printed text may be run with any search_path, so
--- every type, function and operator is schema-qualified; bigint, int and boolean are words of the grammar.
+-- type or a number in the place of each {fact} (docs/internals/statements.md). The printed text may be run with any
+-- search_path, so every type, function and operator is schema-qualified; bigint, int and boolean are words of the grammar.
 
 --[outbox]
 CREATE TABLE {outbox} (

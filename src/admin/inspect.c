@@ -201,7 +201,7 @@ static void inspect_draws(struct admin *admin, struct findings *findings,
             "ALTER SEQUENCE %s NO CYCLE;", sequence->quoted);
 }
 
-/* The horizon goes by the highest id drawn (docs/horizon.md). */
+/* The horizon goes by the highest id drawn (docs/internals/horizon.md). */
 static int inspect_sequence(struct admin *admin, struct findings *findings, struct error *error)
 {
     const char *id = admin->table.columns[COLUMN_ID].quoted;

@@ -31,7 +31,7 @@ struct response response_to_host(void);
 /* Writes all metrics in Prometheus' text format, version 0.0.4. A figure that is not known is left
  * out. */
 void metrics_put(FILE *out, const struct relay_report *report, const struct sample *sample);
-/* One line of JSON (docs/status.md says what is in it). NULL: no memory. free() it. */
+/* One line of JSON (docs/monitoring.md says what is in it). NULL: no memory. free() it. */
 char *status_answer(const struct relay_options *options, const struct relay_report *report,
                     const struct sample *sample);
 

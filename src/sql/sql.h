@@ -9,9 +9,9 @@
  * Renders statements. A statement is a file src/ROOM/sql/NAME.sql, which the build embeds as the
  * text statement_NAME (sql/statements.h). It begins with a comment, which is not sent. In it
  * {fact} stands for a value and {if fact}...{else}...{end} for a variant, {if !fact} for the other
- * one; docs/statements.md has the language. A file of src/sql/shared/ is put in by its name. What
- * comes from outside, such as names and conditions, is the value of a fact and never searched for
- * facts. The C code of this room knows no table.
+ * one; docs/internals/statements.md has the language. A file of src/sql/shared/ is put in by its
+ * name. What comes from outside, such as names and conditions, is the value of a fact and never
+ * searched for facts. The C code of this room knows no table.
  */
 
 /* A fact with nothing but a name is true. At most one of `text`, `put` and `put_named` is set; both

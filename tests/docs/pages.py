@@ -1,4 +1,4 @@
-"""The pages that users read, README.md and docs/*.md, taken apart into their fenced blocks."""
+"""The pages that users read, README.md and all of docs/, taken apart into their fenced blocks."""
 import collections
 import pathlib
 import re
@@ -18,7 +18,7 @@ Block = collections.namedtuple("Block", "page line language text first not_run r
 
 
 def all_pages():
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def comments_before(lines, fence):

@@ -1,4 +1,4 @@
-/* What docs/schema-registries.md promises: a payload in the wire format of a schema registry
+/* What docs/messages.md promises: a payload in the wire format of a schema registry
  * reaches the real Kafka byte for byte, and so does a key; an id in a header arrives as text, and
  * one that [outbox.headers] makes as bytes. */
 #include "integration/harness_kafka.h"

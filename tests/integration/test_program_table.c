@@ -439,7 +439,7 @@ TEST(a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events'))"), 0);
 }
 
-/* By then its id is below every bound (docs/horizon.md). */
+/* By then its id is below every bound (docs/internals/horizon.md). */
 TEST(a_row_that_an_update_brings_within_where_is_sent)
 {
     struct fixture *fixture = *state;

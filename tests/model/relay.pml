@@ -1,6 +1,6 @@
 /*
  * The protocol of the relay, for Spin: writers, lanes, the watcher of their process, brokers, faults.
- * docs/model.md says which function of the relay each rule is, and what is left out.
+ * docs/internals/model.md says which function of the relay each rule is, and what is left out.
  *
  * A rule is a condition, RULE(its name). `-DWITHOUT=its_name` makes a twin of the model, which does
  * not obey it; Spin must find what the twin breaks. tests/model/model runs all of them.

@@ -1,5 +1,6 @@
 /*
- * The horizon: the lower bounds from which claims read. docs/horizon.md has the rule and its proof.
+ * The horizon: the lower bounds from which claims read. docs/internals/horizon.md has the rule and
+ * its proof.
  *
  * An INSERT takes RowExclusiveLock on the table before it draws its id, and keeps it until its
  * transaction is visible or rolled back. So if M was the highest id drawn before the holders of

@@ -9,8 +9,8 @@
 
 /*
  * The horizon: for each slice, the lower bounds of its unsent ids; one state for all lanes of a
- * process. docs/horizon.md explains the rule and proves it. Any thread may call these functions;
- * they do no I/O except to wake the watcher. Times are those of clock_now_ms().
+ * process. docs/internals/horizon.md explains the rule and proves it. Any thread may call these
+ * functions; they do no I/O except to wake the watcher. Times are those of clock_now_ms().
  *
  * The invariant of a bound: its slice has no unsent row with a lower id, and none will become
  * visible later, unless its id was drawn before its INSERT. `low` holds for every snapshot, `high`

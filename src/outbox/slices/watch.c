@@ -375,8 +375,8 @@ static int read_tick(struct watch *watch, struct horizon_tick *tick, struct erro
     return status;
 }
 
-/* Such a row is outside the contract (docs/horizon.md): its order is not guaranteed, but its
- * delivery is. */
+/* Such a row is outside the contract (docs/internals/horizon.md): its order is not guaranteed, but
+ * its delivery is. */
 static void note_late(struct watch *watch, int slice, int64_t id)
 {
     if (log_limit_is_due(&watch->late_logged_ms, clock_now_ms()))

@@ -6,10 +6,10 @@
 #include "pg/wal_flush.h"
 
 /*
- * The watcher's session, beside those of the lanes. It maintains the horizon (docs/horizon.md)
- * and flushes the WAL for the lanes. Used by one thread. No call takes longer than a few statement
- * timeouts. Functions that return int return 0, or -1 with *error set; then call
- * watch_disconnect().
+ * The watcher's session, beside those of the lanes. It maintains the horizon
+ * (docs/internals/horizon.md) and flushes the WAL for the lanes. Used by one thread. No call takes
+ * longer than a few statement timeouts. Functions that return int return 0, or -1 with *error set;
+ * then call watch_disconnect().
  */
 
 struct watch;

@@ -9,7 +9,8 @@
 --
 -- The condition on the slice is a range. With an equality the planner could prefer another index on the id and read
 -- all slices. Only the claim index supports the range. By the claim's own snapshot it is decided which of the two
--- bounds of a slice may be read from: the high one while all long holders are still running (docs/horizon.md).
+-- bounds of a slice may be read from: the high one while all long holders are still running
+-- (docs/internals/horizon.md).
 --
 -- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned.
 WITH held AS MATERIALIZED (

@@ -2,7 +2,7 @@
 -- use: lane first_row if !by_slice with first
 -- Claims any unsent rows of the outbox, for order = "none"; from their bound on, if the ids are integers. The bounds
 -- are valid for one file node; the high one may be read from while all long holders are still running
--- (docs/horizon.md).
+-- (docs/internals/horizon.md).
 -- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned. With
 -- bounds also $3 int8 the low and $4 int8 the high one; $5 xid8[] the long holders; $6 int8 the file node; $7 int8 the
 -- highest id to claim.

@@ -4,8 +4,8 @@
 -- refused rows (catalog/refused.h); and passes them with their bounds to the claim after it, as lock_slices does.
 -- $1 int4 how many; $2 int8 a bit for each sink that is away; $3 text[] what this relay's configuration declines: rows
 -- that wait for it are left to others; $4 int8[] the low and $5 int8[] the high bound of each slice; $6 xid8[] the long
--- holders (docs/horizon.md); $7 int8 the file node for which the bounds are valid; $8 int8 the highest id drawn when
--- they were taken.
+-- holders (docs/internals/horizon.md); $7 int8 the file node for which the bounds are valid; $8 int8
+-- the highest id drawn when they were taken.
 WITH wal AS MATERIALIZED (
     SELECT set_config('outbox_relay.snapshot', pg_current_snapshot()::text, true)
         || set_config('outbox_relay.wal', pg_current_wal_insert_lsn()::text, true) AS is_kept

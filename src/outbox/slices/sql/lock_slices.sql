@@ -1,6 +1,6 @@
 -- use: lane lock_slices if by_slice
 -- Locks up to $7 free slices that have unsent rows, in the order of the candidates, and passes them with their bounds
--- to the claim after it by settings (docs/statements.md).
+-- to the claim after it by settings (docs/internals/statements.md).
 --
 -- This is a statement of its own before the claim, because each statement has its own snapshot: a claim whose snapshot
 -- was taken before the lock would still see as unsent what the lane that had the slice before has just sent. The
@@ -11,7 +11,8 @@
 -- was set back, so that ids below the bounds are drawn again.
 --
 -- $1 int4[] candidates; $2 int8[] their low and $3 int8[] their high bounds; $4 int4[] not 0: the slice is known to
--- have rows; $5 xid8[] the long holders (docs/horizon.md); $6 int8 the file node for which the bounds are valid;
+-- have rows; $5 xid8[] the long holders (docs/internals/horizon.md);
+-- $6 int8 the file node for which the bounds are valid;
 -- $7 int4 how many; $8 int8 a bit for each sink that is away; $9 int8 the highest id drawn when the bounds were taken.
 WITH wal AS MATERIALIZED (
     SELECT set_config('outbox_relay.snapshot', pg_current_snapshot()::text, true)

@@ -80,7 +80,7 @@ TEST(everything_has_its_name)
     json_decref(object);
 }
 
-/* docs/status.md promises that these stay. */
+/* docs/monitoring.md promises that these stay. */
 TEST(no_field_is_missing_when_there_is_nothing)
 {
     static const char *const names[] = {"time",
