@@ -391,21 +391,22 @@ static int judge_unknown(struct auditing *auditing, const struct audit_judge *ju
                          struct error *error)
 {
     const struct sent_reader reader = {.on_known = take_known, .closure = auditing};
+    const char *why = NULL;
     int64_t first_ms;
 
     if (audit_unknown(auditing->audit) == 0)
         return 0;
     if (!auditing->tells_sent)
-        (void)snprintf(auditing->untold, sizeof auditing->untold, "%.500s", auditing->why_not.text);
+        why = auditing->why_not.text;
     else if (auditing->sent.unreadable > 0)
-        (void)snprintf(auditing->untold, sizeof auditing->untold, "%.500s", auditing->sent.why);
-    else if (admin_read_known(auditing->admin, &reader, &first_ms, error) < 0) {
-        if (error->origin != ERROR_DATABASE || error->kind != ERROR_PERMANENT)
-            return -1;
-        (void)snprintf(auditing->untold, sizeof auditing->untold, "%.500s", error->text);
-    } else {
+        why = auditing->sent.why;
+    else if (admin_read_known(auditing->admin, &reader, &first_ms, error) == 0)
         return audit_judge_unknown(auditing->audit, find_oldest(auditing, first_ms), judge, error);
-    }
+    else if (error->origin == ERROR_DATABASE && error->kind == ERROR_PERMANENT)
+        why = error->text;
+    else
+        return -1;
+    (void)snprintf(auditing->untold, sizeof auditing->untold, "%.500s", why);
     audit_leave_unknown(auditing->audit);
     return 0;
 }

@@ -2,7 +2,6 @@
 #include "cli/audit.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -73,61 +72,50 @@ static void print_json(json_t *object)
     free(line);
 }
 
-static void set_text(json_t *object, const char *name, struct text value)
+/* NULL: there is none. */
+static json_t *as_json(struct text text)
 {
-    json_t *text = json_stringn(value.data, value.len);
     char safe[LINE_BYTES];
+    json_t *value = NULL;
 
-    if (text == NULL)
-        text = json_string(text_escape(safe, sizeof safe, value.data, value.len));
-    (void)json_object_set_new(object, name, text);
+    if (text.data != NULL && (value = json_stringn(text.data, text.len)) == NULL)
+        value = json_string(text_escape(safe, sizeof safe, text.data, text.len));
+    return value;
 }
 
 static void show_json(const struct auditing *auditing, const struct audit_finding *finding)
 {
     const char *topic = topic_of(auditing, finding);
-    json_t *object = json_object();
-    char text[32];
+    bool has_row = finding->id.data != NULL;
+    bool has_message = finding->position >= 0;
+    char sent[32];
+    char stored[32];
 
-    (void)json_object_set_new(object, "finding", json_string(kinds[finding->kind].name));
-    (void)json_object_set_new(object, "sink", json_string(name_of_sink(auditing, finding->sink)));
-    if (finding->id.data != NULL)
-        set_text(object, "id", finding->id);
-    set_text(object, "event_id", finding->event_id);
-    if (finding->id.data != NULL)
-        (void)json_object_set_new(object, "sent_at",
-                                  json_string(time_text(text, finding->sent_ms)));
-    if (topic != NULL)
-        (void)json_object_set_new(object, "topic", json_string(topic));
-    else
-        (void)json_object_set_new(object, "stream",
-                                  json_string(stream_of(auditing, finding->sink)));
-    if (topic != NULL && finding->partition >= 0)
-        (void)json_object_set_new(object, "partition", json_integer(finding->partition));
-    if (finding->position >= 0) {
-        (void)json_object_set_new(object, topic != NULL ? "offset" : "sequence",
-                                  json_integer(finding->position));
-        (void)json_object_set_new(object, "at", json_string(time_text(text, finding->time_ms)));
-    }
-    if (finding->kind == AUDIT_LATE)
-        (void)json_object_set_new(object, "after", json_integer(finding->after));
-    print_json(object);
+    print_json(json_pack(
+        "{s:s, s:s, s:o*, s:o*, s:s*, s:o*, s:s*, s:o*, s:o*, s:s*, s:o*}", /* *: left out if NULL
+                                                                             */
+        "finding", kinds[finding->kind].name, "sink", name_of_sink(auditing, finding->sink), "id",
+        as_json(finding->id), "event_id", as_json(finding->event_id), "sent_at",
+        has_row ? time_text(sent, finding->sent_ms) : NULL, "topic",
+        topic != NULL ? as_json(text_of(topic)) : NULL, "stream",
+        topic == NULL ? stream_of(auditing, finding->sink) : NULL, "partition",
+        topic != NULL && finding->partition >= 0 ? json_integer(finding->partition) : NULL,
+        topic != NULL ? "offset" : "sequence", has_message ? json_integer(finding->position) : NULL,
+        "at", has_message ? time_text(stored, finding->time_ms) : NULL, "after",
+        finding->kind == AUDIT_LATE ? json_integer(finding->after) : NULL));
 }
 
 /* What can be told of a sink, and what not. */
 static json_t *sink_as_json(const struct auditing *auditing, int number)
 {
     const struct audited_sink *sink = &auditing->sinks[number];
-    json_t *object =
-        json_pack("{s:s, s:b}", "name", name_of_sink(auditing, number), "read", sink->is_read);
+    const char *error = sink->is_read              ? NULL
+                        : sink->is_audited         ? sink->error.text
+                        : sink->unreadable != NULL ? sink->unreadable
+                                                   : "not audited";
 
-    if (!sink->is_audited)
-        (void)json_object_set_new(
-            object, "error",
-            json_string(sink->unreadable != NULL ? sink->unreadable : "not audited"));
-    else if (!sink->is_read)
-        (void)json_object_set_new(object, "error", json_string(sink->error.text));
-    return object;
+    return json_pack("{s:s, s:b, s:o*}", "name", name_of_sink(auditing, number), "read",
+                     sink->is_read, "error", error != NULL ? as_json(text_of(error)) : NULL);
 }
 
 static void summarise_json(const struct auditing *auditing)
@@ -151,59 +139,44 @@ static void summarise_json(const struct auditing *auditing)
 
 /* ---- for people ---- */
 
-static void put(char *line, size_t *len, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void put(char *line, size_t *len, const char *format, ...)
-{
-    va_list args;
-    int added;
-
-    va_start(args, format);
-    added = vsnprintf(line + *len, LINE_BYTES - *len, format, args);
-    va_end(args);
-    *len = added < 0 || *len + (size_t)added >= LINE_BYTES ? LINE_BYTES - 1 : *len + (size_t)added;
-}
-
 static char *line_of(const struct auditing *auditing, const struct audit_finding *finding)
 {
     const char *topic = topic_of(auditing, finding);
-    char line[LINE_BYTES] = "";
+    char *line = NULL;
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
     char safe[512];
-    char text[32];
-    size_t len = 0;
 
+    if (out == NULL)
+        return NULL;
     if (finding->id.data != NULL)
-        put(line, &len, "row %s, ", terminal_text(safe, sizeof safe, finding->id, false));
-    put(line, &len, "event %s", terminal_text(safe, sizeof safe, finding->event_id, false));
+        (void)fprintf(out, "row %s, ", terminal_text(safe, sizeof safe, finding->id, false));
+    (void)fprintf(out, "event %s", terminal_text(safe, sizeof safe, finding->event_id, false));
     if (finding->kind == AUDIT_MISSING)
-        put(line, &len, ", sent %s", time_text(text, finding->sent_ms));
+        (void)fprintf(out, ", sent %s", time_text(safe, finding->sent_ms));
     if (topic != NULL)
-        put(line, &len, ", topic %s", terminal_text(safe, sizeof safe, text_of(topic), false));
+        (void)fprintf(out, ", topic %s", terminal_text(safe, sizeof safe, text_of(topic), false));
     else
-        put(line, &len, ", stream %s", stream_of(auditing, finding->sink));
+        (void)fprintf(out, ", stream %s", stream_of(auditing, finding->sink));
     if (topic != NULL && finding->partition >= 0)
-        put(line, &len, " partition %d", finding->partition);
+        (void)fprintf(out, " partition %d", finding->partition);
     if (finding->position >= 0)
-        put(line, &len, topic != NULL ? " offset %" PRId64 : " sequence %" PRId64,
-            finding->position);
+        (void)fprintf(out, " %s %" PRId64, topic != NULL ? "offset" : "sequence",
+                      finding->position);
     if (finding->kind == AUDIT_LATE)
-        put(line, &len, ", after %" PRId64, finding->after);
-    return strdup(line);
+        (void)fprintf(out, ", after %" PRId64, finding->after);
+    (void)fclose(out);
+    return line;
 }
 
 void audit_show_finding(void *closure, const struct audit_finding *finding)
 {
     struct auditing *auditing = closure;
-    int at = 0;
+    int64_t at = audit_count(auditing->audit, finding->kind) - 1;
 
-    if (auditing->arguments->json) {
+    if (auditing->arguments->json)
         show_json(auditing, finding);
-        return;
-    }
-    while (at < AUDIT_SHOWN && auditing->shown[finding->kind][at] != NULL)
-        at++;
-    if (at < AUDIT_SHOWN)
+    else if (at < AUDIT_SHOWN)
         auditing->shown[finding->kind][at] = line_of(auditing, finding);
 }
 
