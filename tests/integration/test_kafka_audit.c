@@ -1,5 +1,6 @@
 /* audit on Kafka: several partitions, what Kafka alone has, and planted faults. */
 #include "base/clock.h"
+#include "integration/audit_beside_relays.h"
 #include "integration/auditing.h"
 #include "integration/harness_kafka.h"
 #include "integration/harness_services.h"
@@ -242,23 +243,6 @@ TEST(each_planted_fault_is_found_and_no_other)
     assert_no_group();
 }
 
-TEST(repair_sends_what_is_missing_and_nothing_else)
-{
-    struct fixture *fixture = *state;
-
-    send_rows(fixture, 20);
-    sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) SELECT 'a', 'k', now() FROM"
-                       " generate_series(1, 5)");
-    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 1);
-    assert_says(fixture->process.err, "to be sent again: 5");
-    drain(fixture);
-    audit_all(fixture, 0);
-    assert_clean(fixture, 25);
-    assert_counted(fixture, "messages", 25);
-    assert_counted(fixture, "late_replayed", 0);
-    assert_counted(fixture, "replayed", 5);
-}
-
 /* ---- what cannot be told ---- */
 
 TEST(rows_before_the_first_record_of_a_partition_are_too_old_to_tell)
@@ -372,20 +356,7 @@ TEST(messages_before_since_are_not_read)
     assert_counted(fixture, "messages", 0);
 }
 
-TEST(a_compacted_topic_is_named_and_misses_nothing)
-{
-    struct fixture *fixture = *state;
-
-    (void)snprintf(topic, sizeof topic, "%.50s.other", fixture->name);
-    create_topic_with(1, "cleanup.policy", "compact");
-    sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) VALUES ('other', 'k', now())");
-    audit_all(fixture, 0);
-    assert_counted(fixture, "too_old_rows", 1);
-    expect(fixture, run(fixture, "audit", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "it is compacted");
-}
-
-TEST(a_topic_that_does_not_exist_is_named)
+TEST(a_topic_that_does_not_exist_is_named_and_a_compacted_one_misses_nothing)
 {
     struct fixture *fixture = *state;
 
@@ -394,6 +365,12 @@ TEST(a_topic_that_does_not_exist_is_named)
     assert_findings(fixture, (struct expected){.missing = 1});
     expect(fixture, run(fixture, "audit", "-c", fixture->config), 1);
     assert_says(fixture->process.out, "it does not exist");
+    (void)snprintf(topic, sizeof topic, "%.50s.other", fixture->name);
+    create_topic_with(1, "cleanup.policy", "compact");
+    audit_all(fixture, 0);
+    assert_counted(fixture, "too_old_rows", 1);
+    expect(fixture, run(fixture, "audit", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "it is compacted");
 }
 
 TEST(a_sink_without_event_ids_is_not_audited)
@@ -422,35 +399,7 @@ TEST(rows_of_brokers_that_are_away_are_counted_as_not_read)
 
 /* ---- beside relays ---- */
 
-TEST(an_audit_beside_a_relay_and_a_writer_finds_nothing)
+TEST(an_audit_beside_relays_and_writers_finds_nothing)
 {
-    struct fixture *fixture = *state;
-    PGconn *writer = harness_connect(fixture->url);
-    PGresult *result;
-    struct process relay;
-    bool beside = false;
-
-    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
-    assert_int_equal(PQsendQuery(writer, "DO $$ BEGIN FOR i IN 1..1000 LOOP INSERT INTO outbox"
-                                         " (topic, key, payload) VALUES ('a', 'k' || i % 30,"
-                                         " to_jsonb(i)); PERFORM pg_sleep(0.003); COMMIT; END"
-                                         " LOOP; END $$"),
-                     1);
-    do {
-        audit_all(fixture, 0);
-        assert_findings(fixture, (struct expected){0});
-        assert_counted(fixture, "found", counted("rows"));
-        beside = beside || (counted("rows") > 0 && counted("rows") < 1000);
-        assert_int_equal(PQconsumeInput(writer), 1);
-    } while (PQisBusy(writer) == 1);
-    assert_true(beside);
-    result = PQgetResult(writer);
-    assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
-    PQclear(result);
-    PQfinish(writer);
-    wait_for_number(fixture->conn, 0, UNSENT);
-    process_stop(&relay, SIGTERM);
-    process_free(&relay);
-    audit_all(fixture, 0);
-    assert_clean(fixture, 1000);
+    audit_beside_relays(*state);
 }

@@ -1,5 +1,6 @@
 /* audit on JetStream: nothing is found where nothing is wrong, and each planted fault is found with
  * its id. */
+#include "integration/audit_beside_relays.h"
 #include "integration/auditing.h"
 #include "integration/harness_services.h"
 #include "integration/nats_reader.h"
@@ -8,8 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-#define WRITERS 3
 
 /* What the sink and the tables behind it begin with. */
 static void write_audited(struct fixture *fixture, const char *outbox, const char *sink,
@@ -182,28 +181,17 @@ TEST(no_event_one_event_and_a_thousand_of_all_kinds_are_found_and_equal)
     assert_clean(fixture, 1000);
 }
 
-TEST(events_that_templates_and_several_routes_have_changed_are_found_and_equal)
-{
-    struct fixture *fixture = *state;
-    char routes[512];
-
-    (void)snprintf(routes, sizeof routes, "[[route]]\nmatch = \"never\"\ntopic = \"x\"\n");
-    write_relay_toml(fixture,
-                     "[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\nallow ="
-                     " [\"%s.>\"]\n[[route]]\nmatch = \"b.*\"\ntopic = \"%s.other.{topic}\"\n"
-                     "key = \"{topic}-{key}\"\n[[route]]\nmatch = \">\"\ntopic = \"%s.{topic}\"\n",
-                     server_url(), stream, prefix, prefix, prefix);
-    assert_mixed_is_clean(fixture, 300);
-}
-
-TEST(headers_with_other_names_or_none_make_no_difference)
+TEST(events_that_templates_several_routes_and_names_of_headers_have_changed_are_found_and_equal)
 {
     struct fixture *fixture = *state;
 
-    write_audited(fixture, "",
-                  "[sink.bus.headers]\nid = \"\"\ntype = \"x-type\"\ncreated_at = \"\"\nkey = "
-                  "\"x-key\"",
-                  "");
+    write_relay_toml(
+        fixture,
+        "[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\nallow ="
+        " [\"%s.>\"]\n[sink.bus.headers]\nid = \"\"\ntype = \"x-type\"\ncreated_at = "
+        "\"\"\nkey = \"x-key\"\n[[route]]\nmatch = \"b.*\"\ntopic = \"%s.other.{topic}\"\n"
+        "key = \"{topic}-{key}\"\n[[route]]\nmatch = \">\"\ntopic = \"%s.{topic}\"\n",
+        server_url(), stream, prefix, prefix, prefix);
     assert_mixed_is_clean(fixture, 300);
 }
 
@@ -502,35 +490,32 @@ TEST(rows_that_were_sent_before_a_purge_are_too_old_to_tell)
     assert_counted(fixture, "too_old_rows", 20);
 }
 
-/* Its rows were marked after the first message that is left was stored. */
-TEST(a_batch_of_which_max_msgs_has_dropped_the_first_is_too_old_to_tell)
+/* Of the first: its rows were marked after the first message that is left was stored. */
+TEST(a_stream_that_drops_messages_by_its_limits_misses_none)
 {
+    static const struct {
+        int64_t most, most_of_subject;
+        int rows, found;
+        const char *note;
+    } streams[] = {{100, -1, 400, 100, ""}, {-1, 1, 20, 1, "max_msgs_per_subject"}};
     struct fixture *fixture = *state;
-    jsStreamConfig config;
 
-    (void)jsStreamConfig_Init(&config);
-    config.MaxMsgs = 100;
-    stream_again(fixture, &config);
-    send_rows(fixture, 400);
-    audit_all(fixture, 0);
-    assert_findings(fixture, (struct expected){0});
-    assert_counted(fixture, "too_old_rows", 300);
-    assert_counted(fixture, "found", 100);
-}
+    for (int i = 0; i < 2; i++) {
+        jsStreamConfig config;
 
-TEST(a_stream_that_drops_messages_of_a_subject_misses_none)
-{
-    struct fixture *fixture = *state;
-    jsStreamConfig config;
-
-    (void)jsStreamConfig_Init(&config);
-    config.MaxMsgsPerSubject = 1;
-    stream_again(fixture, &config);
-    send_rows(fixture, 20);
-    audit_all(fixture, 0);
-    assert_counted(fixture, "too_old_rows", 19);
-    expect(fixture, run(fixture, "audit", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "max_msgs_per_subject");
+        (void)jsStreamConfig_Init(&config);
+        config.MaxMsgs = streams[i].most;
+        config.MaxMsgsPerSubject = streams[i].most_of_subject;
+        stream_again(fixture, &config);
+        sql(fixture->conn, "TRUNCATE outbox");
+        send_rows(fixture, streams[i].rows);
+        audit_all(fixture, 0);
+        assert_findings(fixture, (struct expected){0});
+        assert_counted(fixture, "found", streams[i].found);
+        assert_counted(fixture, "too_old_rows", streams[i].rows - streams[i].found);
+        expect(fixture, run(fixture, "audit", "-c", fixture->config), 0);
+        assert_says(fixture->process.out, streams[i].note);
+    }
 }
 
 /* What an audit reads is there for the stream's own consumers all the same. */
@@ -559,7 +544,7 @@ TEST(an_interest_stream_keeps_what_its_consumers_have_not_read)
     }
 }
 
-TEST(a_work_queue_cannot_be_read_and_loses_nothing)
+TEST(a_work_queue_cannot_be_read_and_loses_nothing_nor_can_a_stream_that_is_not_there)
 {
     struct fixture *fixture = *state;
     jsStreamConfig config;
@@ -573,16 +558,9 @@ TEST(a_work_queue_cannot_be_read_and_loses_nothing)
     assert_counted(fixture, "not_read", 20);
     assert_int_equal(stored(stream), 20);
     assert_no_consumer();
-}
-
-TEST(a_stream_that_is_not_there_cannot_be_read)
-{
-    struct fixture *fixture = *state;
-
-    send_rows(fixture, 3);
     delete_stream(stream);
     audit_all(fixture, 4);
-    assert_counted(fixture, "not_read", 3);
+    assert_counted(fixture, "not_read", 20);
     assert_says(fixture->process.err, "the stream does not exist");
 }
 
@@ -777,42 +755,6 @@ TEST(repair_sends_a_row_again_that_had_been_parked)
 
 /* ---- beside relays ---- */
 
-/* No two of them write the same key, so each key's ids are drawn in the order of the commits. */
-#define WRITE                                                                                           \
-    "DO $$ BEGIN FOR i IN 1..600 LOOP INSERT INTO outbox (topic, key, payload) SELECT 'a',"             \
-    " pg_backend_pid() || '-' || (random() * 20)::int, to_jsonb(i) FROM generate_series(1, 1 + i % 3);" \
-    " PERFORM pg_sleep(0.003); COMMIT; END LOOP; END $$"
-
-static void start_writers(struct fixture *fixture, PGconn *writers[WRITERS])
-{
-    for (int i = 0; i < WRITERS; i++) {
-        writers[i] = harness_connect(fixture->url);
-        assert_int_equal(PQsendQuery(writers[i], WRITE), 1);
-    }
-}
-
-static bool is_writing(PGconn *writers[WRITERS])
-{
-    bool busy = false;
-
-    for (int i = 0; i < WRITERS; i++) {
-        assert_int_equal(PQconsumeInput(writers[i]), 1);
-        busy = busy || PQisBusy(writers[i]) == 1;
-    }
-    return busy;
-}
-
-static void end_writers(PGconn *writers[WRITERS])
-{
-    for (int i = 0; i < WRITERS; i++) {
-        PGresult *result = PQgetResult(writers[i]);
-
-        assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
-        PQclear(result);
-        PQfinish(writers[i]);
-    }
-}
-
 static void assert_said_of_losses(struct fixture *fixture, bool said)
 {
     const char *words = "bus may have lost events that it had acknowledged";
@@ -922,29 +864,6 @@ TEST(where_the_table_does_not_say_what_was_sent_no_audit_ends_the_warning)
 
 TEST(an_audit_beside_relays_and_writers_finds_nothing)
 {
-    struct fixture *fixture = *state;
-    PGconn *writers[WRITERS];
-    struct process relays[2];
-    int audits = 0;
-
-    for (int i = 0; i < 2; i++)
-        process_start(&relays[i], NULL, "run", "-c", fixture->config, NULL);
-    start_writers(fixture, writers);
-    do {
-        audit_all(fixture, 0);
-        assert_findings(fixture, (struct expected){0});
-        assert_counted(fixture, "found", counted("rows"));
-        assert_counted(fixture, "messages", counted("rows") + counted("other_rows"));
-        audits++;
-    } while (is_writing(writers));
-    end_writers(writers);
-    wait_for_number(fixture->conn, 0, UNSENT);
-    for (int i = 0; i < 2; i++) {
-        process_stop(&relays[i], SIGTERM);
-        process_free(&relays[i]);
-    }
-    audit_all(fixture, 0);
-    assert_clean(fixture, (int)sql_number(fixture->conn, "SELECT count(*) FROM outbox"));
-    assert_true(audits > 1);
+    audit_beside_relays(*state);
     assert_no_consumer();
 }
