@@ -8,7 +8,7 @@ WINDOW_S, SHORT_WINDOW_S = 120, 20  # how long JetStream remembers ids: by defau
 BACKLOGS = {("claim", WINDOW_S): "claim alone", ("relay", WINDOW_S): "to NATS", ("publish", WINDOW_S): "NATS alone",
             ("relay", SHORT_WINDOW_S): "to NATS, ids kept 20 s", ("publish", SHORT_WINDOW_S): "NATS alone, ids kept 20 s"}
 RECOMMENDED = (("nats", "order none, 12 lanes, batch 1000"), ("nats", "16 lanes, batch 1000"),
-               ("kafka", "24 lanes, batch 1000, 128 slices"))  # for a broker at 50 ms: docs/operating.md
+               ("kafka", "24 lanes, batch 1000, 128 slices"))  # for a broker at 50 ms: docs/sizing.md
 
 
 def size_name(size):

@@ -2,7 +2,7 @@
 
 .PHONY: cluster-deps cluster-test cluster-control
 
-# With the nats-server of Debian 12 (2.9.10) replicas lose messages that they have acknowledged: docs/operating.md.
+# With the nats-server of Debian 12 (2.9.10) replicas lose messages that they have acknowledged: docs/failover.md.
 # NATS_SERVER= names another one.
 CLUSTER_OPTIONS  = $(call options,SEED BROKER MINUTES)
 NATS_SERVER     ?= $(abspath $(NEW_NATS))

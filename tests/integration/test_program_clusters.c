@@ -1,6 +1,6 @@
 /*
  * A new cluster takes the place of the old one at the same address, as after pg_upgrade and after a
- * blue/green switch: the steps of docs/operating.md.
+ * blue/green switch: the steps of docs/failover.md.
  */
 #include "integration/own_postgres.h"
 

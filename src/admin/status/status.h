@@ -177,7 +177,7 @@ void admin_gauges_unsent_from(struct admin *admin, int64_t id);
 int admin_gauges(struct admin *admin, struct status *status, struct gauges *gauges,
                  struct error *error);
 
-/* One JSON object (docs/operating.md says what is in it). NULL: no memory. free() it. */
+/* One JSON object (docs/monitoring.md says what is in it). NULL: no memory. free() it. */
 char *status_json(const struct status *status);
 
 #endif
