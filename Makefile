@@ -34,10 +34,10 @@ LDFLAGS    += -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SANITIZE),-fsanitiz
 LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 
 PRESETS    := $(sort $(wildcard config/presets/*.toml))
-STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql src/sql/shared/*.sql))
+STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql src/sql/shared/*.sql config/sql/*.sql config/sql/shared/*.sql))
 SOURCES    := $(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp))
 # Made of the files of config/ and of the files of SQL (below).
-EMBEDDED   := presets sample guesses hints inbox schema status_page statements statement_lists
+EMBEDDED   := presets sample guesses hints inbox status_page statements statement_lists
 OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(EMBEDDED:%=$(BUILD)/obj/%.o)
 LIBRARY    := $(BUILD)/librelay.a
 BINARY     := $(BUILD)/outbox-relay
@@ -160,11 +160,10 @@ embed = { printf 'extern const char %s[];\nconst char %s[] = {\n' $(1) $(1); od 
 	sed 's/\([0-9][0-9]*\)/\1,/g'; printf '0};\n'; }
 
 $(BUILD)/gen/sample.c: config/relay.toml
-$(BUILD)/gen/schema.c: config/schema.sql
 $(BUILD)/gen/guesses.c: config/guesses.txt
 $(BUILD)/gen/inbox.c: config/inbox.sql
 $(BUILD)/gen/status_page.c: config/status-page.html
-$(addprefix $(BUILD)/gen/,sample.c schema.c guesses.c inbox.c status_page.c): $(BUILD)/gen/%.c: Makefile
+$(addprefix $(BUILD)/gen/,sample.c guesses.c inbox.c status_page.c): $(BUILD)/gen/%.c: Makefile
 	@mkdir -p $(@D)
 	@$(call embed,embedded_$*,$(filter config/%,$^)) > $@
 
@@ -184,7 +183,7 @@ $(BUILD)/gen/hints.c: config/hints.tsv Makefile
 		echo 'const struct hint embedded_hints[] = {'; echo '#line 1 "$<"'; \
 		sed 's/^#.*//; s/[\\"]/\\&/g; s/\t/", "/g; s/..*/{"&"},/' $<; echo '{0, 0, 0}};'; } > $@
 
-# src/ROOM/sql/NAME.sql is embedded as statement_NAME, without the lines that say who uses it (src/sql/statements.awk).
+# src/ROOM/sql/NAME.sql, or config/sql/NAME.sql, is embedded as statement_NAME, without the lines that say who uses it (src/sql/statements.awk).
 # sql_own_names are the names that the statements give to what may stand beside columns of a user's table.
 $(BUILD)/gen/sql/statements.h: $(STATEMENTS) Makefile
 	@mkdir -p $(@D)
@@ -202,10 +201,10 @@ $(BUILD)/gen/statements.c: $(STATEMENTS) Makefile
 	@{ for file in $(STATEMENTS); do grep -v '^-- use: ' $$file > $@.sql; \
 			$(call embed,statement_$$(basename $$file .sql),$@.sql); done; rm -f $@.sql; \
 		echo 'extern const char sql_own_names[]; const char sql_own_names[] = " "'; \
-		grep -oh 'relay_[a-z_]*' $(STATEMENTS) | sort -u | sed 's/.*/"& "/'; echo ';'; } > $@
+		grep -oh 'relay_[a-z_]*' $(filter src/%,$(STATEMENTS)) | sort -u | sed 's/.*/"& "/'; echo ';'; } > $@
 
-$(BUILD)/gen/statement_lists.c: $(STATEMENTS) config/schema.sql $(filter %.c,$(SOURCES)) src/sql/statements.awk $(BUILD)/gen/sql/statements.h
-	@{ echo '#include "sql/statements.h"'; awk -f src/sql/statements.awk $(filter %.c,$(SOURCES)) $(STATEMENTS) config/schema.sql; } > $@
+$(BUILD)/gen/statement_lists.c: $(STATEMENTS) $(filter %.c,$(SOURCES)) src/sql/statements.awk $(BUILD)/gen/sql/statements.h
+	@{ echo '#include "sql/statements.h"'; awk -f src/sql/statements.awk $(filter %.c,$(SOURCES)) $(STATEMENTS); } > $@
 
 $(BUILD)/obj/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)

@@ -94,7 +94,6 @@ static bool is_so(const void *about, const char *name)
         {"seeks_slices", by_slice && knows_unsent(about) && finds_oldest},
         {"sequential_ids", has_sequential_ids(table)},
         {"aged", table_has(table, COLUMN_CREATED_AT) && finds_oldest},
-        {"key_is_indexed", parked_key_columns(table) != NULL},
     };
 
     return sql_truth(all, name);
@@ -111,7 +110,6 @@ static const struct sql_fact facts[] = {
     {"seeks_slices", .is = is_so},
     {"sequential_ids", .is = is_so},
     {"aged", .is = is_so},
-    {"key_is_indexed", .is = is_so},
     {"words_of_database", .text = BATCH_WORDS},
     {"emitted_columns", .put = put_emitted_columns},
     {"emitted_values", .put = put_emitted_values},

@@ -18,6 +18,7 @@
 #include "catalog/sequence.h"
 #include "catalog/slice_table.h"
 #include "catalog/sql_text.h"
+#include "sql/statements.h"
 #include "pg/holders.h"
 
 #include <stdio.h>
@@ -51,48 +52,24 @@ static int refuse_offered(const struct table *table, const struct outbox_options
     return 0;
 }
 
-#define LACKING_MAX 5
-/* The sections of what stands beside an outbox, and does not exist. */
-static void list_lacking(const struct admin *admin, const char *sections[LACKING_MAX + 1])
-{
-    int count = 0;
-
-    if (admin->options->order == ORDER_KEY && !admin->table.slice_exists)
-        sections[count++] = "slice";
-    if (!admin->table.parked_exists) {
-        sections[count++] = "parked";
-        if (parked_key_columns(&admin->table) != NULL)
-            sections[count++] = "parked_key";
-    }
-    if (!admin->table.control_exists) {
-        sections[count++] = "control";
-        sections[count++] = "schema_number";
-    }
-    sections[count] = NULL;
-}
-
 /* What `init` would execute and print for an outbox that exists. "": nothing is lacking. NULL:
  * failed. */
 static char *upgrade_sql(struct admin *admin, struct error *error)
 {
-    const char *sections[LACKING_MAX + 1];
     char *tables = NULL;
     char *at_once = NULL;
     char *rest = NULL;
-    struct writer writer;
     char *sql = NULL;
 
-    list_lacking(admin, sections);
     if (missing_at_once_sql(admin, &at_once, error) == 0 && missing_sql(admin, &rest, error) == 0) {
-        tables = schema_sections_sql(&admin->table, admin->options, sections);
-        if (tables != NULL && writer_begin(&writer)) {
-            if (sections[0] != NULL || at_once[0] != '\0')
-                (void)fprintf(writer.out, "BEGIN;\n%s%sCOMMIT;\n", tables, at_once);
-            (void)fputs(rest, writer.out);
-            sql = writer_end(&writer);
-        }
-        if (sql == NULL)
+        tables = schema_sql(&admin->table, admin->options, statement_tables, "makes_others");
+        if (tables == NULL ||
+            (tables[0] != '\0' || at_once[0] != '\0'
+                 ? asprintf(&sql, "BEGIN;\n%s%sCOMMIT;\n%s", tables, at_once, rest)
+                 : asprintf(&sql, "%s", rest)) < 0) {
+            sql = NULL;
             (void)error_no_memory(error);
+        }
     }
     free(tables);
     free(at_once);
@@ -190,11 +167,13 @@ char *admin_grant_sql(struct admin *admin, const char *role, struct error *error
     return sql;
 }
 
-static int execute_sections(struct admin *admin, const char *const *sections, struct error *error)
+static int execute(struct admin *admin, const char *statement, const char *names,
+                   struct error *error)
 {
-    char *sql = schema_sections_sql(&admin->table, admin->options, sections);
-    int status =
-        sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
+    char *sql = schema_sql(&admin->table, admin->options, statement, names);
+    int status = sql == NULL      ? error_no_memory(error)
+                 : sql[0] == '\0' ? 0
+                                  : session_execute(&admin->session, sql, error);
 
     free(sql);
     return status;
@@ -204,10 +183,6 @@ static int execute_sections(struct admin *admin, const char *const *sections, st
  * lacks. */
 static int create_outbox(struct admin *admin, struct error *error)
 {
-    static const char *const plain[] = {"outbox", "outbox_columns", NULL};
-    static const char *const ordered[] = {"ordered_outbox",  "outbox_columns", "order_sequence",
-                                          "order_functions", "order_trigger",  NULL};
-    const char *sections[] = {schema_index_section(admin->options), NULL};
     struct error cause;
 
     if (admin->table.spelt[0] != '\0' || admin->table.lacks_schema)
@@ -224,9 +199,11 @@ static int create_outbox(struct admin *admin, struct error *error)
             " one leave out expressions, [outbox.headers], due, mark and park",
             admin->table.quoted);
     schema_foresee(&admin->table, admin->options);
-    if (execute_sections(admin, admin->is_ordering ? ordered : plain, error) < 0)
+    if (execute(admin, statement_tables,
+                admin->is_ordering ? "makes_outbox ordered" : "makes_outbox", error) < 0)
         return -1;
-    if (sections[0] == NULL || execute_sections(admin, sections, &cause) == 0)
+    if (!schema_needs_index(admin->options) ||
+        execute(admin, statement_tables, "makes_index", &cause) == 0)
         return describe_table(&admin->table, &admin->session, admin->options, error);
     return error_set(error, cause.kind, cause.origin, "%s%s",
                      admin->options->where != NULL ? "[outbox] where: " : "", cause.text);
@@ -253,8 +230,6 @@ static int refuse(const struct table *table, const struct outbox_options *option
  * transaction. */
 static int create_missing(struct admin *admin, struct error *error)
 {
-    const char *sections[LACKING_MAX + 1];
-
     if (describe_table(&admin->table, &admin->session, admin->options, error) < 0 ||
         (admin->table.exists ? table_plain(&admin->table, error) : create_outbox(admin, error)) < 0)
         return -1;
@@ -262,8 +237,7 @@ static int create_missing(struct admin *admin, struct error *error)
         return -1;
     if (!table_has_needed(&admin->table, admin->options))
         return 0;
-    list_lacking(admin, sections);
-    return sections[0] != NULL ? execute_sections(admin, sections, error) : 0;
+    return execute(admin, statement_tables, "makes_others", error);
 }
 
 /* A relay's batch, or another transaction that reads the parked table, may hold the lock. */
@@ -396,16 +370,14 @@ int admin_settle_adoption(struct admin *admin, struct error *error)
 
 char *admin_notify_sql(struct admin *admin)
 {
-    const char *const sections[] = {"notify", "notify_trigger", NULL};
-
-    return schema_sections_sql(&admin->table, admin->options, sections);
+    return schema_sql(&admin->table, admin->options, statement_notify,
+                      "makes_function makes_trigger");
 }
 
 /* CREATE TRIGGER waits for its lock only briefly, because inserts queue behind it. */
-static int create_notify(struct admin *admin, const char *section, struct error *error)
+static int create_notify(struct admin *admin, const char *names, struct error *error)
 {
-    const char *const sections[] = {section, NULL};
-    int status = execute_sections(admin, sections, error);
+    int status = execute(admin, statement_notify, names, error);
 
     if (status < 0 && error_is_sqlstate(error, "55P03"))
         (void)error_hint(error,
@@ -423,8 +395,8 @@ int admin_init_notify(struct admin *admin, struct error *error)
 
     if (begin_change(admin, error) == 0 &&
         notify_describe(&notify, &admin->session, &admin->table, error) == 0 &&
-        create_notify(admin, "notify", error) == 0 &&
-        (notify.exists || create_notify(admin, "notify_trigger", error) == 0) &&
+        create_notify(admin, "makes_function", error) == 0 &&
+        (notify.exists || create_notify(admin, "makes_trigger", error) == 0) &&
         notify_refuse_foreign(&notify, &admin->session, &admin->table, error) == 0 &&
         session_execute(&admin->session, "COMMIT", error) == 0)
         return 0;

@@ -12,12 +12,10 @@
 #include "catalog/schema.h"
 #include "catalog/slice_table.h"
 #include "catalog/sql_text.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* Some hundred thousand rows, of which an index is built in about a second. */
-#define INDEXED_AT_ONCE_BYTES_MAX (64 << 20)
 
 /* Two meanings may have one column, as in the preset "debezium". */
 static bool is_named_before(const struct table *table, int column)
@@ -94,7 +92,8 @@ static int put_slices(struct admin *admin, FILE *out, struct error *error)
 
     if (!table->slice_exists)
         return 0;
-    if (differs && put_and_free(schema_slices_sql(table, admin->options), out, error) < 0)
+    if (differs &&
+        put_and_free(schema_sql(table, admin->options, statement_slices, ""), out, error) < 0)
         return -1;
     if (table->has_claim_index && !differs)
         return 0;
@@ -102,51 +101,19 @@ static int put_slices(struct admin *admin, FILE *out, struct error *error)
                             error);
 }
 
-/* Another type, and a seq for each row, cost a new copy of the table. */
-static void put_parked_columns(const struct table *table, const struct parked_table *parked,
-                               bool at_once, FILE *out)
-{
-    char sql[1024];
-
-    for (int i = 0; i < PARKED_COLUMN_COUNT; i++) {
-        const struct parked_column *column = &parked->columns[i];
-        bool is_missing = column->has_type[0] == '\0';
-
-        if ((is_missing && strcmp(column->name, "seq") != 0) != at_once)
-            continue;
-        if (is_missing)
-            (void)parked_column_sql(column, table, sql, sizeof sql);
-        else if (parked_column_differs(column))
-            (void)parked_type_sql(column, table, sql, sizeof sql);
-        else
-            continue;
-        (void)fprintf(out, "%s\n", sql);
-    }
-}
-
-static void put_parked_indexes(const struct table *table, const struct parked_table *parked,
-                               bool at_once, FILE *out)
-{
-    char sql[1024];
-
-    for (int i = 0; i < parked->index_count; i++) {
-        if (parked->indexes[i].exists || (parked->bytes <= INDEXED_AT_ONCE_BYTES_MAX) != at_once)
-            continue;
-        (void)parked_index_sql(&parked->indexes[i], table, !at_once, sql, sizeof sql);
-        (void)fprintf(out, "%s\n", sql);
-    }
-}
-
 static int put_parked(struct admin *admin, FILE *out, bool at_once, struct error *error)
 {
-    struct parked_table parked;
+    PGresult *lacks;
 
     if (!admin->table.parked_exists)
         return 0;
-    if (parked_describe(&parked, &admin->table, &admin->session, error) < 0)
+    lacks = parked_lacks(&admin->table, &admin->session, error);
+    if (lacks == NULL)
         return -1;
-    put_parked_columns(&admin->table, &parked, at_once, out);
-    put_parked_indexes(&admin->table, &parked, at_once, out);
+    for (int row = 0; row < PQntuples(lacks); row++)
+        if (PQgetisnull(lacks, row, LACK_AT_ONCE) != at_once)
+            (void)fprintf(out, "%s\n", PQgetvalue(lacks, row, at_once ? LACK_AT_ONCE : LACK_FIX));
+    PQclear(lacks);
     return 0;
 }
 
@@ -158,7 +125,7 @@ static int put_at_once(struct admin *admin, FILE *out, struct error *error)
         return -1;
     if (!table->control_exists || !table->may_number || table->schema_number == SCHEMA_NUMBER)
         return 0;
-    return put_and_free(schema_number_sql(table, admin->options), out, error);
+    return put_and_free(schema_sql(table, admin->options, statement_schema_note, ""), out, error);
 }
 
 static int put_all(struct admin *admin, FILE *out, struct error *error)

@@ -185,7 +185,7 @@ static int find(struct table *table, struct session *session, const struct outbo
 {
     char schema[OUTBOX_NAME_BYTES];
     const char *problem = outbox_read_table(options->table, schema, table->name);
-    const char *params[3] = {table->schema, table->name, table->stem};
+    const char *params[4] = {table->schema, table->name, table->stem, statement_parked_table};
     char role[QUOTED_BYTES_MAX];
     PGresult *result;
     bool parked_trusted;
@@ -199,7 +199,7 @@ static int find(struct table *table, struct session *session, const struct outbo
         memcpy(table->schema, schema, sizeof schema);
     if (table->schema[0] == '\0' && find_schema(table, session, options, error) < 0)
         return -1;
-    result = table_query(table, session, statement_find_tables, 3, params, error);
+    result = table_query(table, session, statement_find_tables, 4, params, error);
     if (result == NULL && error_is_sqlstate(error, "42501")) {
         table_quote(session, table->schema, table->schema_quoted);
         table_quote(session, session_role(session), role);

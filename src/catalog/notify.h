@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* The trigger that `init --notify` adds to the outbox table (config/schema.sql, [notify]). */
+/* The trigger that `init --notify` adds to the outbox table (config/sql/notify.sql). */
 
 /* The first key of the advisory lock whose exclusive holder wants notifications; the second key is
  * the table's oid. The trigger contains the same number. */

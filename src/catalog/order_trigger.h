@@ -5,8 +5,8 @@
 #include "catalog/table.h"
 
 /*
- * The trigger that `init --order-trigger` adds to the outbox (config/schema.sql,
- * [order_functions]). Before each row it locks the row's key until the transaction ends, and then
+ * The trigger that `init --order-trigger` adds to the outbox (ordering.sql in
+ * config/sql/shared). Before each row it locks the row's key until the transaction ends, and then
  * draws the id: the relay's contract with the application, kept for it. Two keys share a lock if
  * they have the same bucket.
  */

@@ -1,32 +1,25 @@
-/* config/schema.sql with the configured names and types filled in. */
+/* The files of config/sql with the configured names and types filled in. */
 #include "catalog/schema.h"
 
 #include "catalog/facts.h"
 #include "catalog/sql_text.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SECTIONS_MAX 14
-
 struct expansion {
     const struct table *table;
     const struct outbox_options *options;
-    const char *role;     /* quoted; only for init --grant, otherwise NULL */
-    const char *sequence; /* quoted; only for init --grant, otherwise NULL */
-    const char *database; /* the same */
-    const char *drawn;    /* quoted; only for init --order-trigger, otherwise NULL */
-    bool concurrently;
+    const struct schema_grant *grant; /* only for init --grant, otherwise NULL */
+    const char *drawn;                /* quoted; only for init --order-trigger, otherwise NULL */
 };
 
-const char *parked_key_columns(const struct table *table)
+bool schema_needs_index(const struct outbox_options *options)
 {
-    if (!table_has(table, COLUMN_KEY) || !table->columns[COLUMN_KEY].immutable)
-        return NULL;
-    if (strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0)
-        return "pg_catalog.hashtextextended(pg_catalog.encode(key, 'hex'), 0), id";
-    return "pg_catalog.hashtextextended(key::pg_catalog.text, 0), id";
+    return options->order == ORDER_KEY || options->on_sent == ON_SENT_MARK ||
+           options->where != NULL;
 }
 
 /* The settings of the order trigger's function, as pg_proc has them. */
@@ -62,6 +55,7 @@ static int put_name(FILE *out, const void *about, const struct sql_fact *fact)
 {
     const struct expansion *expansion = about;
     const struct table *table = expansion->table;
+    const struct schema_grant *grant = expansion->grant;
     const struct {
         const char *name;
         const char *text;
@@ -73,9 +67,9 @@ static int put_name(FILE *out, const void *about, const struct sql_fact *fact)
         {"order_bucket", table->order_bucket_quoted},
         {"order_gate", table->order_gate_quoted},
         {"order_sequence", table->order_sequence_quoted},
-        {"role", expansion->role},
-        {"sequence", expansion->sequence},
-        {"database", expansion->database},
+        {"role", grant != NULL ? grant->role : NULL},
+        {"sequence", grant != NULL ? grant->sequence : NULL},
+        {"database", grant != NULL ? grant->database : NULL},
         {"drawn", expansion->drawn},
     };
     size_t at = 0;
@@ -176,6 +170,7 @@ static bool is_so(const void *about, const char *name)
     const struct table *table = expansion->table;
     const struct table_column *key = &table->columns[COLUMN_KEY];
     bool key_has_escapes = strchr(column_sql(key), '\\') != NULL;
+    const struct schema_grant *grant = expansion->grant;
     const struct sql_truth all[] = {
         {"has_mark", has_mark(about)},
         {"unsent", has_mark(about) || table->where != NULL},
@@ -189,7 +184,9 @@ static bool is_so(const void *about, const char *name)
         {"sets_path", table->where != NULL || key->expression != NULL},
         {"has_escapes",
          (table->where != NULL && strchr(table->where, '\\') != NULL) || key_has_escapes},
-        {"concurrently", expansion->concurrently},
+        {"sequence", grant != NULL && grant->sequence[0] != '\0'},
+        {"database", grant != NULL && grant->database != NULL},
+        {"identifies", grant != NULL && grant->identifies},
         {"drawn", expansion->drawn != NULL && expansion->drawn[0] != '\0'},
     };
 
@@ -207,8 +204,9 @@ static const struct sql_fact facts[] = {
     {"order_sequence_text", .put = put_order_sequence_text},
     {"order_trigger", .text = ORDER_TRIGGER},
     {"role", .put_named = put_name},
-    {"sequence", .put_named = put_name},
-    {"database", .put_named = put_name},
+    {"sequence", .put_named = put_name, .is = is_so},
+    {"database", .put_named = put_name, .is = is_so},
+    {"identifies", .is = is_so},
     {"drawn", .put_named = put_name, .is = is_so},
     {"id", .put_named = put_quoted, .column = COLUMN_ID},
     {"event_id", .put_named = put_quoted, .column = COLUMN_EVENT_ID},
@@ -242,74 +240,43 @@ static const struct sql_fact facts[] = {
     {"key_has_escapes", .is = is_so},
     {"sets_path", .is = is_so},
     {"has_escapes", .is = is_so},
-    {"concurrently", .is = is_so},
     {.name = NULL},
 };
 
-/* ---- sections ---- */
+/* ---- statements ---- */
 
-/* Writes the part of the file between "--[name]" and the next such line. The newline in front of
- * the part keeps its first comment. */
-static int put_section(const struct expansion *expansion, FILE *out, const char *name)
+/* `names`: of facts that are true. */
+static char *render(const struct expansion *expansion, const char *statement, const char *names)
 {
     const struct table_facts about = {expansion->table, expansion->options};
     const struct sql_facts tables = table_facts(&about);
-    const struct sql_facts list = {.list = facts, .about = expansion, .more = &tables};
-    char heading[32];
-    const char *start;
-    const char *end;
-    char *text;
-    char *sql;
+    const struct sql_facts all = {
+        .names = names, .list = facts, .about = expansion, .more = &tables};
+    char *text = sql_render(statement, &all);
+    char *sql = NULL;
 
-    (void)snprintf(heading, sizeof heading, "--[%s]\n", name);
-    start = strstr(embedded_schema, heading) + strlen(heading) - 1;
-    end = strstr(start, "\n--[");
-    text = end != NULL ? strndup(start, (size_t)(end - start)) : strdup(start);
-    sql = text != NULL ? sql_render(text, &list) : NULL;
-    if (sql != NULL)
-        (void)fprintf(out, "%s\n", sql + 1);
+    if (text != NULL && asprintf(&sql, "%s%s", text, text[0] != '\0' ? "\n" : "") < 0)
+        sql = NULL;
     free(text);
-    free(sql);
-    return sql != NULL ? 0 : -1;
+    return sql;
 }
 
-static char *render(const struct expansion *expansion, const char *const *sections)
-{
-    struct writer writer;
-    int status = 0;
-    char *sql;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    for (int i = 0; sections[i] != NULL && status == 0; i++)
-        status = put_section(expansion, writer.out, sections[i]);
-    sql = writer_end(&writer);
-    if (status == 0)
-        return sql;
-    free(sql);
-    return NULL;
-}
-
-char *schema_sections_sql(const struct table *table, const struct outbox_options *options,
-                          const char *const *sections)
+char *schema_sql(const struct table *table, const struct outbox_options *options,
+                 const char *statement, const char *names)
 {
     const struct expansion expansion = {.table = table, .options = options};
 
-    return render(&expansion, sections);
+    return render(&expansion, statement, names);
 }
 
-const char *schema_index_section(const struct outbox_options *options)
+char *schema_parked_text(const struct table *table)
 {
-    if (options->order == ORDER_KEY)
-        return "slice_index";
-    return options->on_sent == ON_SENT_MARK || options->where != NULL ? "index" : NULL;
-}
+    bool is_bytes = strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0;
+    const struct sql_facts key = {.names = !table_key_is_indexed(table) ? ""
+                                           : is_bytes ? "key_is_indexed key_is_bytes"
+                                                      : "key_is_indexed"};
 
-static void add_section(const char **sections, const char *name)
-{
-    while (*sections != NULL)
-        sections++;
-    *sections = name;
+    return sql_render(statement_parked_table, &key);
 }
 
 /* Fills in the columns as `init` would create them, unless the table exists. */
@@ -326,10 +293,7 @@ void schema_foresee(struct table *table, const struct outbox_options *options)
 
 char *schema_index_sql(const struct table *table, const struct outbox_options *options)
 {
-    const struct expansion expansion = {.table = table, .options = options, .concurrently = true};
-    const char *sections[SECTIONS_MAX] = {options->order == ORDER_KEY ? "slice_index" : "index"};
-
-    return render(&expansion, sections);
+    return schema_sql(table, options, statement_index_of_claims, "concurrently");
 }
 
 void schema_index_fix(const struct table *table, const struct outbox_options *options, char *fix,
@@ -345,35 +309,17 @@ void schema_index_fix(const struct table *table, const struct outbox_options *op
             *at = ' ';
 }
 
-char *schema_number_sql(const struct table *table, const struct outbox_options *options)
-{
-    const char *const sections[] = {"schema_number", NULL};
-
-    return schema_sections_sql(table, options, sections);
-}
-
-char *schema_slices_sql(const struct table *table, const struct outbox_options *options)
-{
-    const struct expansion expansion = {.table = table, .options = options};
-    const char *sections[SECTIONS_MAX] = {"slices"};
-
-    return render(&expansion, sections);
-}
-
 char *schema_order_sql(const struct table *table, const struct outbox_options *options,
                        const char *drawn)
 {
     const struct expansion expansion = {.table = table, .options = options, .drawn = drawn};
-    static const char *const sections[] = {"order_lock",      "order_sequence", "order_start",
-                                           "order_functions", "order_trigger",  NULL};
 
-    return render(&expansion, sections);
+    return render(&expansion, statement_ordering, "");
 }
 
 char *schema_order_body(const struct table *table, const struct outbox_options *options)
 {
-    static const char *const sections[] = {"order_functions", NULL};
-    char *sql = schema_sections_sql(table, options, sections);
+    char *sql = schema_order_sql(table, options, NULL);
     char *body = NULL;
     char *next = sql != NULL ? strstr(sql, ORDER_QUOTES) : NULL;
 
@@ -389,45 +335,25 @@ char *schema_order_body(const struct table *table, const struct outbox_options *
     return body;
 }
 
+/* With a preset the outbox belongs to the application: only the other tables are created. */
 char *schema_complete_sql(const struct table *existing, const struct outbox_options *options,
                           bool ordered)
 {
-    static const char *const plain[] = {"begin", "outbox", "outbox_columns", "commit", NULL};
-    static const char *const with_trigger[] = {
-        "begin",           "ordered_outbox", "outbox_columns", "order_sequence",
-        "order_functions", "order_trigger",  "commit",         NULL};
-    const char *const *outbox = ordered ? with_trigger : plain;
-    /* With a preset the outbox belongs to the application: only the other tables are created. */
-    bool ours = options->preset_columns == NULL;
     struct table table = *existing;
-    const struct expansion expansion = {.table = &table, .options = options, .concurrently = !ours};
-    const char *sections[SECTIONS_MAX] = {NULL};
+    char names[128];
 
+    table.slice_exists = table.parked_exists = table.control_exists = false;
     schema_foresee(&table, options);
-    for (; ours && *outbox != NULL; outbox++)
-        add_section(sections, *outbox);
-    add_section(sections, schema_index_section(options));
-    add_section(sections, options->order == ORDER_KEY ? "slice" : NULL);
-    add_section(sections, "parked");
-    add_section(sections, parked_key_columns(&table) != NULL ? "parked_key" : NULL);
-    add_section(sections, "control");
-    add_section(sections, "schema_number");
-    return render(&expansion, sections);
+    (void)snprintf(names, sizeof names, "%s makes_others%s%s",
+                   options->preset_columns == NULL ? "makes_outbox in_transaction" : "concurrently",
+                   schema_needs_index(options) ? " makes_index" : "", ordered ? " ordered" : "");
+    return schema_sql(&table, options, statement_tables, names);
 }
 
 char *schema_grant_sql(const struct table *table, const struct outbox_options *options,
                        const struct schema_grant *grant)
 {
-    const struct expansion expansion = {.table = table,
-                                        .options = options,
-                                        .role = grant->role,
-                                        .sequence = grant->sequence,
-                                        .database = grant->database};
-    const char *sections[SECTIONS_MAX] = {"grant"};
+    const struct expansion expansion = {.table = table, .options = options, .grant = grant};
 
-    add_section(sections, grant->sequence[0] != '\0' ? "grant_sequence" : NULL);
-    add_section(sections, options->order == ORDER_KEY ? "grant_slice" : NULL);
-    add_section(sections, grant->database != NULL ? "grant_temporary" : NULL);
-    add_section(sections, grant->identifies ? NULL : "grant_identity");
-    return render(&expansion, sections);
+    return render(&expansion, statement_grant, "");
 }

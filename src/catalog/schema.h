@@ -3,9 +3,6 @@
 
 #include "catalog/table.h"
 
-/* config/schema.sql, embedded at build time. */
-extern const char embedded_schema[];
-
 /* The number of the schema, which `init` notes in a comment on the control table. It is raised when
  * relays that know only a lower number must not work on the tables. What an older relay can ignore,
  * such as another index, does not raise it: that is recognised by what the tables lack. */
@@ -26,20 +23,18 @@ extern const char embedded_schema[];
 /* Not qualified: a trigger's name is the table's own. */
 #define ORDER_TRIGGER "zzz_outbox_relay_order"
 
-/* The columns of the index that finds the parked rows of a key: the key's hash and the id. NULL: no
- * such index, because the outbox has no key column or its type cannot be indexed by text. */
-const char *parked_key_columns(const struct table *table);
+/* What parked_table.sql says with the names and types not filled in; free() it. NULL: no memory. */
+char *schema_parked_text(const struct table *table);
 
 /* Fills in the column types of a table that does not exist, as `init` would create it. */
 void schema_foresee(struct table *table, const struct outbox_options *options);
-/* The section that creates the claim index. NULL: none is needed, because claims use the primary
- * key. */
-const char *schema_index_section(const struct outbox_options *options);
+/* Whether claims need an index besides the primary key. */
+bool schema_needs_index(const struct outbox_options *options);
 
-/* The named sections of the file, filled in; `sections` ends with NULL. Here and below: NULL when
- * there is no memory; free() the result. */
-char *schema_sections_sql(const struct table *table, const struct outbox_options *options,
-                          const char *const *sections);
+/* A statement of config/sql, filled in; `names`: of facts that are true, such as "makes_others".
+ * Here and below: NULL when there is no memory; free() the result. */
+char *schema_sql(const struct table *table, const struct outbox_options *options,
+                 const char *statement, const char *names);
 /* The SQL that creates everything; `ordered`: with the order trigger. */
 char *schema_complete_sql(const struct table *table, const struct outbox_options *options,
                           bool ordered);
@@ -71,9 +66,5 @@ char *schema_index_sql(const struct table *table, const struct outbox_options *o
 /* The same on one line, so that it can be copied from a message; "" when there is no memory. */
 void schema_index_fix(const struct table *table, const struct outbox_options *options, char *fix,
                       size_t size);
-/* The comment that notes SCHEMA_NUMBER. */
-char *schema_number_sql(const struct table *table, const struct outbox_options *options);
-/* A transaction that changes the number of slices in the slice table. */
-char *schema_slices_sql(const struct table *table, const struct outbox_options *options);
 
 #endif

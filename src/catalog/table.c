@@ -90,6 +90,11 @@ bool table_payload_is_json(const struct table *table)
     return strcmp(payload, "json") == 0 || strcmp(payload, "jsonb") == 0;
 }
 
+bool table_key_is_indexed(const struct table *table)
+{
+    return table_has(table, COLUMN_KEY) && table->columns[COLUMN_KEY].immutable;
+}
+
 /* A configured column is required; an optional column that only the preset names may be missing. */
 bool table_needs(const struct outbox_options *options, enum column column)
 {

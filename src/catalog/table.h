@@ -127,6 +127,10 @@ bool table_has_integer_ids(const struct table *table);
 /* Whether payloads are valid JSON by their type. */
 bool table_payload_is_json(const struct table *table);
 
+/* Whether there is an index by which the parked rows of a key are found: not when the outbox has no
+ * key column, or its text cannot be indexed. */
+bool table_key_is_indexed(const struct table *table);
+
 /* Whether the relay requires this column. */
 bool table_needs(const struct outbox_options *options, enum column column);
 

@@ -3,7 +3,7 @@
  * next tick of the horizon, a lane that needs a WAL flush, a notification, and the time to arm.
  *
  * NOTIFY is expensive for inserts: each commit that notifies takes a lock of the whole cluster. So
- * the trigger (config/schema.sql, [notify]) notifies only while an idle relay is armed: while it
+ * the trigger (config/sql/notify.sql) notifies only while an idle relay is armed: while it
  * holds an advisory lock in exclusive mode. Each insert tries to take that lock in share mode for
  * its transaction, and notifies when it cannot get it.
  *

@@ -248,7 +248,6 @@ char *sql_render(const char *statement, const struct sql_facts *facts)
         return NULL;
     rest = put_block(&rendering, sql_body(statement), true, facts);
     rendering.failed |= *rest == '{'; /* a variant's end without its beginning */
-    put_spaces(&rendering);
     if (fclose(rendering.out) == 0 && !rendering.failed)
         return text;
     free(text);

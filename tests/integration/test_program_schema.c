@@ -75,6 +75,19 @@ TEST(init_adds_what_a_parked_table_lacks)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
 }
 
+TEST(what_init_prints_for_a_parked_table_without_seq_can_be_run_in_its_order)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "ALTER TABLE outbox_parked DROP COLUMN seq, ALTER COLUMN topic TYPE bytea"
+                       " USING convert_to(topic, 'UTF8')");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
+    execute_printed(fixture);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_null(strstr(fixture->process.out, "outbox_parked"));
+}
+
 TEST(check_warns_of_each_index_that_the_parked_table_lacks)
 {
     struct fixture *fixture = *state;

@@ -384,7 +384,7 @@ int admin_gauges(struct admin *admin, struct status *status, struct gauges *gaug
     for (size_t i = 0; i < sizeof gauge_figures / sizeof *gauge_figures; i++) {
         PGresult *result;
 
-        if (gauge_figures[i].take == take_held && parked_key_columns(&admin->table) == NULL)
+        if (gauge_figures[i].take == take_held && !table_key_is_indexed(&admin->table))
             continue;
         result = admin_query(admin, gauge_figures[i].statement, gauge_figures[i].limit != NULL,
                              &gauge_figures[i].limit, error);

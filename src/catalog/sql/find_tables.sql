@@ -5,7 +5,8 @@
 -- lacks; whether there is a control table, whether it is the relay's own, its schema number, and whether this role may
 -- note one; whether the parked table has a column of the outbox's name.
 -- A view, or a type of somebody else, might run its owner's code when it is read.
--- $1 text the schema; $2 text the name; $3 text what the names of the relay's own tables begin with.
+-- $1 text the schema; $2 text the name; $3 text what the names of the relay's own tables begin with;
+-- $4 text parked_table.sql, where the types of a row's own columns are facts.
 -- 24 is TRIGGER_TYPE_DELETE | TRIGGER_TYPE_UPDATE (pg_trigger.h).
 SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relhassubclass, outbox.oid,
        EXISTS (SELECT FROM pg_catalog.pg_trigger g
@@ -16,8 +17,7 @@ SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relh
        (pg_has_role(parked.relowner, outbox.relowner, 'MEMBER')
         OR parked.relowner = (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = current_user)),
        (SELECT string_agg(needed, ', ')
-        FROM unnest('{seq,state,attempts,due,waits_for,error,parked_at,sent_at,replayed_at}'::text[]
-                    || '{more_headers,not_before,raw,in_outbox,identity}'::text[]) needed
+        FROM regexp_matches($4, '^    ([a-z_]+) +[^{ ]', 'gn') line, unnest(line) needed
         WHERE NOT EXISTS (
             SELECT FROM pg_catalog.pg_attribute a
             WHERE a.attrelid = parked.oid AND a.attname = needed AND NOT a.attisdropped)),

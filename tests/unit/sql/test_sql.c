@@ -84,15 +84,15 @@ TEST(a_line_that_is_only_a_variants_leaves_nothing_behind)
                                "WHERE x\n"
                                "{end}\n";
 
-    assert_renders(text, 1, "SELECT a\n    , b\nFROM t\n");
-    assert_renders(text, 0, "SELECT a\n    , c\nFROM t\n");
+    assert_renders(text, 1, "SELECT a\n    , b\nFROM t");
+    assert_renders(text, 0, "SELECT a\n    , c\nFROM t");
 }
 
 TEST(a_variant_within_a_line_joins_no_words)
 {
     assert_renders("SELECT a{if missing},\n  b\n{end}\nFROM t", 1, "SELECT a\nFROM t");
     assert_renders("SELECT a{if yes},\n  b\n{end}\nFROM t", 1, "SELECT a,\n  b\n\nFROM t");
-    assert_renders("{if yes}\nSELECT\n{end}\n", 1, "SELECT\n");
+    assert_renders("{if yes}\nSELECT\n{end}\n", 1, "SELECT");
 }
 
 TEST(an_if_or_an_end_alone_makes_no_statement)
