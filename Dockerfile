@@ -30,7 +30,7 @@ RUN . /etc/os-release \
  && apt-get update \
  && apt-get install -y --no-install-recommends gcc g++ make pkg-config libc6-dev ca-certificates \
         libpq-dev librdkafka-dev libnats-dev libjansson-dev libmicrohttpd-dev libssl-dev \
-        libtomlplusplus-dev \
+        libcurl4-openssl-dev libtomlplusplus-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 COPY Makefile ./

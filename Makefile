@@ -16,7 +16,7 @@ ifeq ($(origin CXX),default)
 CXX := $(if $(findstring clang,$(CC)),$(subst clang,clang++,$(CC)),g++)
 endif
 
-PACKAGES   := libpq rdkafka libnats jansson libmicrohttpd libcrypto
+PACKAGES   := libpq rdkafka libnats jansson libmicrohttpd libcrypto libcurl
 pkg         = $(shell pkg-config $(1) $(2) 2>/dev/null)
 
 WARNINGS   := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wformat=2 -Wno-format-nonliteral -Wundef -Werror

@@ -10,6 +10,7 @@
 #include "broker/broker.h"
 #include "cli/terminal.h"
 #include "relay/fingerprint.h"
+#include "trace/trace.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -217,6 +218,7 @@ enum exit_status cli_check(const struct arguments *arguments, struct config *con
     }
     if (status == EXIT_DONE && findings_have_error(&findings))
         status = EXIT_BROKER;
+    trace_inspect(&config->trace, &findings);
     print_findings(&findings, arguments->json);
     if (!arguments->json) {
         print_count(&findings, FINDING_ERROR, "error", ", ");

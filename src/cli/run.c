@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "http/http.h"
 #include "relay/relay.h"
+#include "trace/trace.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ static int64_t count_unsent(const struct outbox_options *options)
 
 /* What SIGHUP reads again. */
 struct reloading {
+    struct trace *trace;
     const char *path;     /* as given with -c; NULL: the usual places */
     struct config config; /* as it is now; its strings are those of the first one */
 };
@@ -66,6 +68,7 @@ static const struct relay_options *reload(void *closure)
         log_info("SIGHUP: %s is read again", next.path);
         config_reload(config, &next, log_change, NULL);
         log_configure(config->log_level, config->log_format);
+        trace_configure(reloading->trace, &config->trace);
     } else {
         log_error("SIGHUP: the running configuration stays");
     }
@@ -83,6 +86,10 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
     enum relay_result result = RELAY_FAILED;
     struct http *http = NULL;
 
+    if (relay != NULL) {
+        reloading.trace = trace_open(&config->trace, relay_report(relay)->name);
+        relay_on_spans(relay, reloading.trace);
+    }
     /* A drain is short and may run beside relays that use the port. */
     if (relay != NULL && !arguments->drain)
         http = http_open(config->http_listen, relay_report(relay));
@@ -97,6 +104,7 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
         result = relay_run(relay, &error);
     if (result != RELAY_ABORTED) {
         http_close(http);
+        trace_close(reloading.trace);
         relay_close(relay);
     }
     switch (result) {
@@ -121,7 +129,10 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
  * relay that has settled everything would seem to have crashed. */
 enum exit_status cli_run(const struct arguments *arguments, struct config *config)
 {
-    enum exit_status status = run(arguments, config);
+    enum exit_status status;
+
+    trace_init();
+    status = run(arguments, config);
 
     log_limit_flush(clock_now_ms());
     if (fflush(stdout) != 0)

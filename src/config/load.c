@@ -17,7 +17,7 @@
 
 static const enum section plain_sections[] = {SECTION_DATABASE, SECTION_OUTBOX, SECTION_COLUMNS,
                                               SECTION_RELAY,    SECTION_RETRY,  SECTION_CLOUDEVENTS,
-                                              SECTION_HTTP,     SECTION_LOG};
+                                              SECTION_HTTP,     SECTION_LOG,    SECTION_TRACE};
 #define PLAIN_SECTIONS (sizeof plain_sections / sizeof plain_sections[0])
 
 static void free_sink(struct sink_options *sink)

@@ -198,6 +198,7 @@ void config_print(const struct config *config, FILE *out)
         print_route(out, relay, &relay->routes.entries[i]);
     print_section(out, SECTION_HTTP, config);
     print_section(out, SECTION_LOG, config);
+    print_section(out, SECTION_TRACE, config);
 }
 
 extern const char embedded_sample[]; /* config/relay.toml */

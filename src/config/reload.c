@@ -1,5 +1,4 @@
-/* All keys that a running relay can change are numbers, so the ownership of strings never changes.
- */
+/* Keys that a running relay can change are numbers, or strings of which their users have copies. */
 #include "config/config.h"
 
 #include "config/keys/value.h"
@@ -57,7 +56,7 @@ static void show(char *out, size_t size, const struct key *key, const void *base
 
 /* Of one section; `name` stands before the key. */
 static void compare_keys(const struct comparison *comparison, enum section section,
-                         const char *name, void *current, const void *next)
+                         const char *name, void *current, void *next)
 {
     for (size_t i = 0; i < key_count; i++) {
         const struct key *key = &keys[i];
@@ -68,7 +67,9 @@ static void compare_keys(const struct comparison *comparison, enum section secti
         (void)snprintf(change.key, sizeof change.key, "[%s] %s", name, key->name);
         show(change.before, sizeof change.before, key, current);
         show(change.after, sizeof change.after, key, next);
-        if (change.applied)
+        if (change.applied && key->type == KEY_STRING)
+            value_swap_string(key, current, next);
+        else if (change.applied)
             value_set_number(key, current, value_number(key, next));
         comparison->on_change(&change, comparison->closure);
     }
@@ -122,7 +123,7 @@ static void compare_sinks(const struct comparison *comparison, struct relay_opti
 
     for (int i = 0; i < current->sink_count; i++) {
         struct sink_options *sink = &current->sinks[i];
-        const struct sink_options *after = find_sink(next, sink->name);
+        struct sink_options *after = find_sink(next, sink->name);
 
         (void)snprintf(name, sizeof name, "sink.%s", sink->name);
         if (after == NULL) {
@@ -167,7 +168,7 @@ void config_reload(struct config *current, struct config *next,
 {
     static const enum section sections[] = {SECTION_DATABASE, SECTION_OUTBOX, SECTION_COLUMNS,
                                             SECTION_RELAY,    SECTION_RETRY,  SECTION_CLOUDEVENTS,
-                                            SECTION_HTTP,     SECTION_LOG};
+                                            SECTION_HTTP,     SECTION_LOG,    SECTION_TRACE};
     const struct comparison comparison = {on_change, closure};
 
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)

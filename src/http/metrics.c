@@ -288,6 +288,17 @@ static void put_sample(FILE *out, const struct relay_report *report, const struc
     put_gauges(out, &sample->gauges);
 }
 
+static void put_spans(FILE *out, const struct trace_report *trace)
+{
+    describe(out, "trace_spans_total", "counter",
+             "Spans that a collector took, that found the queue full, or that it did not take.");
+    (void)fprintf(out,
+                  "outbox_relay_trace_spans_total{result=\"sent\"} %" PRIu64 "\n"
+                  "outbox_relay_trace_spans_total{result=\"dropped\"} %" PRIu64 "\n"
+                  "outbox_relay_trace_spans_total{result=\"failed\"} %" PRIu64 "\n",
+                  trace->sent, trace->dropped, trace->failed);
+}
+
 void metrics_put(FILE *out, const struct relay_report *report, const struct sample *sample)
 {
     describe(out, "build_info", "gauge", "1, with the version as a label.");
@@ -302,5 +313,6 @@ void metrics_put(FILE *out, const struct relay_report *report, const struct samp
     put(out, "stable_id_still_seconds", "gauge",
         "How long the highest id below which no row can appear any more has not moved.",
         (double)report->still_for_ms / 1000);
+    put_spans(out, &report->trace);
     put_sample(out, report, sample);
 }

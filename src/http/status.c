@@ -103,18 +103,29 @@ static json_t *pack_lanes(const struct relay_report *report)
     return list;
 }
 
+static json_t *pack_trace(const struct relay_report *report)
+{
+    const struct trace_report *trace = &report->trace;
+
+    return json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:I}", "state", trace_state_name(trace->state),
+                     "since", pack_time(report->now_ms - trace->state_for_ms), "error",
+                     text_or_null(trace->error), "waiting", (json_int_t)trace->waiting, "sent",
+                     (json_int_t)trace->sent, "dropped", (json_int_t)trace->dropped, "failed",
+                     (json_int_t)trace->failed);
+}
+
 static json_t *pack_process(const struct relay_report *report, const struct sample *sample)
 {
     char stuck[256];
     bool is_healthy = report_is_healthy(report, stuck, sizeof stuck);
 
     return json_pack(
-        "{s:o, s:o, s:s, s:o, s:f, s:o, s:o, s:o, s:o}", "time", pack_time(report->now_ms), "since",
-        pack_time(report->now_ms - report->up_for_ms), "version", RELAY_VERSION, "stuck",
+        "{s:o, s:o, s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:o}", "time", pack_time(report->now_ms),
+        "since", pack_time(report->now_ms - report->up_for_ms), "version", RELAY_VERSION, "stuck",
         text_or_null(is_healthy ? "" : stuck), "stable_id_still_seconds",
         seconds(report->still_for_ms), "database",
         pack_database(&report->peers[REPORT_DATABASE], sample), "troubles", pack_troubles(report),
-        "sinks", pack_sinks(report), "lanes", pack_lanes(report));
+        "sinks", pack_sinks(report), "lanes", pack_lanes(report), "trace", pack_trace(report));
 }
 
 static json_t *pack_measurement(const struct sample *sample)

@@ -111,6 +111,7 @@ static int route(struct lane *lane)
     enum order_kept kept[SINKS_MAX] = {ORDER_NOT_KEPT};
     bool is_kept = false;
 
+    traced_claim(&lane->traced, lane->trace, &lane->batch);
     route_batch(&lane->options->routes, &lane->batch);
     for (int i = 0; i < lane->options->sink_count; i++)
         broker_wrap(lane->sinks.brokers[i], &lane->batch, i);
@@ -216,6 +217,7 @@ static void hand_over(struct lane *lane, int sink, int64_t deadline_ms)
         handed += order_is_in_wave(&lane->batch, &lane->batch.messages[i], sink);
     lane_report_handed(&lane->report, sink, handed);
     lane_report_waits(&lane->report, sink, true);
+    traced_publish(&lane->traced, &lane->batch, sink);
     broker_send(lane->sinks.brokers[sink], &lane->batch, sink, deadline_ms);
     lane_report_waits(&lane->report, sink, false);
 }
@@ -242,6 +244,7 @@ static int publish_wave(struct lane *lane, int64_t deadline_ms)
         } else if (sinks->states[i].failures > 0 && sent_to(lane, i)) {
             sinks_mark_working(sinks, i);
         }
+        traced_acknowledge(&lane->traced, &lane->batch, i);
         lane_report_waits(&lane->report, i, false);
         lane_report_handed(&lane->report, i, 0);
     }
@@ -305,6 +308,8 @@ static int settle(struct lane *lane, bool ahead)
     lane->settle_failed =
         outbox_settle(lane->outbox, &lane->batch, ahead ? &next : NULL, &lane->error) < 0;
     sinks_note_claim(&lane->sinks);
+    traced_end(&lane->traced, lane->trace, &lane->batch, lane->options->sinks,
+               !lane->settle_failed && lane->batch.park_failure == NULL);
     if (lane->settle_failed)
         return -1;
     lane_report_time(&lane->report, REPORT_SETTLE, clock_now_us() - began_us);

@@ -10,6 +10,7 @@
 #include "relay/report.h"
 #include "relay/sinks.h"
 #include "relay/turn.h"
+#include "trace/traced.h"
 #include "wake/stop.h"
 #include "wake/wake.h"
 
@@ -27,6 +28,7 @@ struct lane {
     struct wake *wake;       /* what an idle lane waits on; NULL: it polls every poll_interval */
     struct memory *memory;   /* what the brokers have acknowledged; NULL: nothing is kept */
     struct missing *missing; /* the list of missing destinations; NULL: none is kept */
+    struct trace *trace;     /* where spans go; NULL: nowhere */
     _Atomic bool *worked;    /* a step of any lane of the process has succeeded; NULL: unknown */
     /* Called before the lane's first line about a row, to log first that its servers are connected;
      * NULL: nothing is called. */
@@ -38,6 +40,7 @@ struct lane {
     struct pauses pauses;
     int64_t read_pauses_at_ms; /* when the pauses are read next, while a sink is paused */
     struct batch batch;
+    struct traced traced; /* the batch's rows that become spans */
     struct lane_report report;
     struct error error;         /* why the last step was LANE_BROKEN */
     bool settle_failed;         /* the last settlement failed */

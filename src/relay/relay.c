@@ -393,6 +393,13 @@ void relay_on_hangup(struct relay *relay, const struct relay_options *(*read)(vo
     relay->read_closure = closure;
 }
 
+void relay_on_spans(struct relay *relay, struct trace *trace)
+{
+    relay->report.trace = trace;
+    for (int i = 0; i < relay->options->lanes; i++)
+        relay->workers[i].lane.trace = trace;
+}
+
 enum relay_result relay_run(struct relay *relay, struct error *error)
 {
     int started = start_watcher(relay, error);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "relay/options.h"
 #include "relay/report.h"
+#include "trace/trace.h"
 
 enum relay_result {
     RELAY_STOPPED,  /* stopped on request; all current batches were finished */
@@ -33,6 +34,9 @@ void relay_on_tick(struct relay *relay, void (*on_tick)(void *closure), void *cl
  * ones. */
 void relay_on_hangup(struct relay *relay, const struct relay_options *(*read)(void *closure),
                      void *closure);
+
+/* Where the lanes' spans go, which must outlive relay_run(); NULL: nowhere. Call it before that. */
+void relay_on_spans(struct relay *relay, struct trace *trace);
 
 /* The relay's report on itself. Any thread may read it from relay_open to relay_close. */
 const struct report *relay_report(const struct relay *relay);

@@ -374,6 +374,7 @@ void report_read(const struct report *report, struct relay_report *out)
         for (int j = 0; j < REPORT_TIME_COUNT; j++)
             histogram_add(&out->times[j], &lane->times[j]);
     }
+    trace_read(report->trace, &out->trace);
     if (report->watcher != NULL)
         add_trouble(out, report->watcher, TROUBLE_WATCHER, now_ms);
 }

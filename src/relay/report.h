@@ -5,6 +5,7 @@
 #include "message/batch.h"
 #include "relay/options.h"
 #include "relay/trouble.h"
+#include "trace/trace.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -147,6 +148,7 @@ struct report {
     struct lane_report *lanes[LANES_MAX]; /* complete before the first thread starts */
     int lane_count;
     struct trouble *watcher;            /* why the watcher makes no progress; NULL: there is none */
+    struct trace *trace;                /* where spans go; NULL: nowhere */
     _Atomic int64_t publish_timeout_ms; /* the longest that a lane may be using */
     _Atomic int64_t poll_interval_ms;   /* likewise */
     _Atomic int64_t loop_at_ms;         /* when the main thread last completed a loop */
@@ -210,7 +212,8 @@ struct relay_report {
     int64_t failing_for_ms; /* the longest of them; 0: each thread makes progress */
     int failing_lanes;      /* lanes that make no progress */
     uint64_t failures;      /* failed steps of the lanes and the watcher */
-    int64_t sent_for_ms;    /* how long ago the last row was sent; -1: none was */
+    struct trace_report trace;
+    int64_t sent_for_ms; /* how long ago the last row was sent; -1: none was */
 };
 
 /* Fills *out, which takes about 60 KiB. */

@@ -6,6 +6,7 @@
 
 #define HOST_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 #define IPV6_BYTES "0123456789abcdefABCDEF:.%"
+#define URL_PATH_BYTES HOST_BYTES "/~!$&'()*+,;=:%"
 #define PORT_MAX 65535
 
 /* The length of the host name or "[IPv6]" at the beginning; 0: neither. */
@@ -58,6 +59,28 @@ const char *server_url_problem(const char *url)
         return NULL;
     if (len == 0 || host[len] != ':' || !is_port(host + len + 1))
         return "must be \"nats://HOST:PORT\" or \"tls://HOST:PORT\", one server per item";
+    return NULL;
+}
+
+const char *collector_url_problem(const char *url)
+{
+    const char *host = strncmp(url, "http://", 7) == 0    ? url + 7
+                       : strncmp(url, "https://", 8) == 0 ? url + 8
+                                                          : NULL;
+    size_t len = host != NULL ? host_len(host) : 0;
+    size_t digits = len > 0 && host[len] == ':' ? strspn(host + len + 1, "0123456789") : 0;
+    char port[6] = "";
+
+    if (strchr(url, '@') != NULL || strchr(url, '?') != NULL)
+        return "secrets do not belong in a URL, which ends up in logs; use headers";
+    if (digits > 0 && digits < sizeof port)
+        memcpy(port, host + len + 1, digits);
+    if (len > 0 && (host[len] != ':' || is_port(port)))
+        host += len + (host[len] == ':' ? 1 + digits : 0);
+    if (len == 0 || (host[0] != '\0' && host[0] != '/') ||
+        strspn(host, URL_PATH_BYTES) != strlen(host))
+        return "must be \"http://HOST:PORT\" or \"https://HOST:PORT\", with a path where the"
+               " collector wants another than /v1/traces";
     return NULL;
 }
 

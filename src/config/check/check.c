@@ -1,9 +1,11 @@
 #include "config/check/check.h"
 
+#include "base/host.h"
 #include "base/text.h"
 #include "broker/broker.h"
 #include "pg/conninfo.h"
 #include "pg/transport.h"
+#include "trace/headers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,6 +266,32 @@ static void check_listen(const struct loader *loader)
                        "127.0.0.1 only this machine can");
 }
 
+/* Without a value, as an environment may leave it, no spans are made. */
+static void check_trace(const struct loader *loader)
+{
+    struct trace_options *trace = &loader->config->trace;
+    const char *headers = trace->headers != NULL ? trace->headers : "";
+    bool is_masked = strcmp(headers, "***") == 0; /* as config_print() writes them */
+    const char *problem = is_masked ? NULL : trace_headers_read(headers, NULL, NULL);
+
+    if (problem != NULL)
+        report_problem(loader->report, locate(loader, "trace", "headers"), "headers: %s", problem);
+    if (trace->endpoint != NULL && trace->endpoint[0] == '\0') {
+        free(trace->endpoint);
+        trace->endpoint = NULL;
+    }
+    if (trace->endpoint == NULL)
+        return;
+    problem = collector_url_problem(trace->endpoint);
+    if (problem != NULL)
+        report_problem(loader->report, locate(loader, "trace", "endpoint"), "endpoint: %s",
+                       problem);
+    else if (headers[0] != '\0' && strncmp(trace->endpoint, "http://", 7) == 0 &&
+             !host_of_address_is_loopback(trace->endpoint + 7))
+        report_warning(loader->report, locate(loader, "trace", "headers"),
+                       "headers: others on the network can read them; write https:// in endpoint");
+}
+
 static void check_sinks(const struct loader *loader)
 {
     const struct relay_options *relay = &loader->config->relay;
@@ -291,5 +319,6 @@ void check_config(const struct loader *loader)
     check_durations(loader);
     check_listen(loader);
     check_cloudevents(loader);
+    check_trace(loader);
     check_sinks(loader);
 }

@@ -39,6 +39,9 @@ const char *server_url_problem(const char *url);
 bool server_url_has_credentials(const char *url);
 /* "HOST:PORT", ":PORT" for every interface, or "" for none. */
 const char *listen_address_problem(const char *address);
+/* "http://HOST", "https://HOST:PORT/PATH"; credentials and queries are refused, because the URL
+ * reaches logs. */
+const char *collector_url_problem(const char *url);
 /* Whether the address listens on every interface. */
 bool listen_is_everywhere(const char *address);
 

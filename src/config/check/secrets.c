@@ -88,6 +88,7 @@ static void check_sink_secrets(const struct loader *loader, const struct toml_no
 
 void check_secrets(const struct loader *loader)
 {
+    const struct toml_node *headers = toml_find(toml_find(loader->root, "trace"), "headers");
     const struct toml_node *url = toml_find(toml_find(loader->root, "database"), "url");
     const struct toml_node *sinks = toml_find(loader->root, "sink");
 
@@ -95,6 +96,8 @@ void check_secrets(const struct loader *loader)
         return;
     if (url != NULL && url_holds_password(url))
         refuse(loader, url, "a password", "password_file or ");
+    if (headers != NULL && headers->type == TOML_STRING && !expand_has_variable(headers->string))
+        refuse(loader, headers, "a secret", "");
     for (int i = 0; sinks != NULL && i < sinks->count; i++)
         check_sink_secrets(loader, &sinks->children[i]);
 }

@@ -139,6 +139,17 @@ const struct key keys[] = {
     {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words, KEY_RELOAD},
     {SECTION_LOG, "format", KEY_WORD, IN_CONFIG(log_format), "text", 0, 0, format_words,
      KEY_RELOAD},
+
+    {SECTION_TRACE, "endpoint", KEY_STRING, IN_CONFIG(trace.endpoint), NULL, 0, 1024, NULL,
+     KEY_RELOAD},
+    {SECTION_TRACE, "headers", KEY_STRING, IN_CONFIG(trace.headers), NULL, 0, KIB(8), NULL,
+     KEY_SECRET | KEY_RELOAD},
+    {SECTION_TRACE, "service_name", KEY_STRING, IN_CONFIG(trace.service_name), "outbox-relay", 1,
+     255, NULL, KEY_RELOAD},
+    {SECTION_TRACE, "tls_ca_file", KEY_STRING, IN_CONFIG(trace.tls_ca_file), NULL, 1, 0, NULL,
+     KEY_RELOAD},
+    {SECTION_TRACE, "timeout", KEY_DURATION, IN_CONFIG(trace.timeout_ms), "10s", 100, SECONDS(60),
+     NULL, KEY_RELOAD},
 };
 
 const size_t key_count = sizeof keys / sizeof keys[0];

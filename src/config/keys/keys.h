@@ -24,6 +24,7 @@ enum section {
     SECTION_ROUTE,
     SECTION_HTTP,
     SECTION_LOG,
+    SECTION_TRACE,
     SECTION_COUNT /* also stands for the top level, and for no section */
 };
 
@@ -44,7 +45,7 @@ enum key_flags {
     KEY_KAFKA = 1U << 2,  /* this and the next two: the sink types that have the key */
     KEY_NATS = 1U << 3,
     KEY_STDOUT = 1U << 4,
-    KEY_RELOAD = 1U << 5, /* SIGHUP applies it; a number, so that no string changes its owner */
+    KEY_RELOAD = 1U << 5, /* SIGHUP applies it; of a string the users have copies */
     KEY_ANY_SINK = KEY_KAFKA | KEY_NATS | KEY_STDOUT
 };
 
@@ -73,8 +74,8 @@ extern const size_t key_count;
 
 /* NULL: unknown. */
 const struct key *key_find(enum section section, const char *name);
-/* Searches all sections except sinks, headers, events, routes and columns. NULL: none has the key.
- */
+/* Searches all sections except sinks, headers, events, routes, columns and [trace]. NULL: none has
+ * the key. */
 const struct key *key_find_anywhere(const char *name);
 /* The section called `name` inside `parent` (SECTION_COUNT: the top level); SECTION_COUNT: none. */
 enum section section_find(enum section parent, const char *name);

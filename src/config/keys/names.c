@@ -27,6 +27,7 @@ static const struct section_info sections[SECTION_COUNT] = {
     [SECTION_ROUTE] = {SECTION_COUNT, "route", "[route]"},
     [SECTION_HTTP] = {SECTION_COUNT, "http", "http"},
     [SECTION_LOG] = {SECTION_COUNT, "log", "log"},
+    [SECTION_TRACE] = {SECTION_COUNT, "trace", "trace"},
 };
 
 const struct key *key_find(enum section section, const char *name)
@@ -42,7 +43,8 @@ const struct key *key_find_anywhere(const char *name)
     for (size_t i = 0; i < key_count; i++)
         if (keys[i].section != SECTION_SINK && keys[i].section != SECTION_ROUTE &&
             keys[i].section != SECTION_COLUMNS && keys[i].section != SECTION_HEADERS &&
-            keys[i].section != SECTION_CLOUDEVENTS && strcmp(keys[i].name, name) == 0)
+            keys[i].section != SECTION_CLOUDEVENTS && keys[i].section != SECTION_TRACE &&
+            strcmp(keys[i].name, name) == 0)
             return &keys[i];
     return NULL;
 }

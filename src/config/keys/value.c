@@ -28,6 +28,15 @@ static void set_string(const struct key *key, void *base, char *string)
     memcpy(field_of(key, base), &string, sizeof string);
 }
 
+void value_swap_string(const struct key *key, void *a, void *b)
+{
+    char *of_a = value_string(key, a);
+    char *of_b = value_string(key, b);
+
+    memcpy(field_of(key, a), &of_b, sizeof of_b);
+    memcpy(field_of(key, b), &of_a, sizeof of_a);
+}
+
 struct text_list *value_list(const struct key *key, const void *base)
 {
     return field_of(key, base);

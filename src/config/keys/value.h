@@ -23,6 +23,7 @@ void value_free(enum section section, void *base);
 char *value_expand(const char *key, struct toml_node *node, struct problems *report);
 
 char *value_string(const struct key *key, const void *base);
+void value_swap_string(const struct key *key, void *a, void *b);
 struct text_list *value_list(const struct key *key, const void *base);
 int64_t value_number(const struct key *key, const void *base);
 /* For each type but strings and lists. */

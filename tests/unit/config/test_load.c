@@ -44,7 +44,7 @@ TEST(an_unknown_section_names_the_nearest_one)
         {MINIMAL "[kubernetes]\na = 1",
          "relay.toml:5:1: unknown section [kubernetes]; known: "
          "\"database\", \"outbox\", \"relay\", "
-         "\"retry\", \"sink\", \"cloudevents\", \"route\", \"http\", \"log\""},
+         "\"retry\", \"sink\", \"cloudevents\", \"route\", \"http\", \"log\", \"trace\""},
         {MINIMAL "[outbox.column]",
          "relay.toml:5:1: unknown key \"column\" in [outbox]; did you mean \"columns\"?"},
     };
@@ -180,6 +180,48 @@ TEST(an_address_to_listen_on_has_a_host_and_a_port)
     assert_string_equal(parsed->config.http_listen, "");
     free_parsed(parsed);
     assert_each_refused(REFUSALS(refusals));
+}
+
+TEST(a_collector_is_a_url_without_secrets_and_headers_are_names_with_values)
+{
+#define URL_FORM                                                                                   \
+    "relay.toml:6:1: endpoint: must be \"http://HOST:PORT\" or \"https://HOST:PORT\", with a path" \
+    " where the collector wants another than /v1/traces"
+#define URL_SECRET                                                                                 \
+    "relay.toml:6:1: endpoint: secrets do not belong in a URL, which ends up in logs; use headers"
+#define HEADER_FORM "relay.toml:6:1: headers: must be \"name=value\", and more of them after commas"
+    static const struct refusal refusals[] = {
+        {MINIMAL "[trace]\nendpoint = \"localhost:4318\"", URL_FORM},
+        {MINIMAL "[trace]\nendpoint = \"grpc://localhost:4317\"", URL_FORM},
+        {MINIMAL "[trace]\nendpoint = \"http://\"", URL_FORM},
+        {MINIMAL "[trace]\nendpoint = \"http://h:0\"", URL_FORM},
+        {MINIMAL "[trace]\nendpoint = \"http://h:1x\"", URL_FORM},
+        {MINIMAL "[trace]\nendpoint = \"http://h:1/a b\"", URL_FORM},
+        {MINIMAL "[trace]\nendpoint = \"http://u:p@h\"", URL_SECRET},
+        {MINIMAL "[trace]\nendpoint = \"https://h/?key=x\"", URL_SECRET},
+        {MINIMAL "[trace]\nheaders = \"canary\"", HEADER_FORM},
+        {MINIMAL "[trace]\nheaders = \"a=b,=canary\"", HEADER_FORM},
+        {MINIMAL "[trace]\nheaders = \"a b=canary\"",
+         "relay.toml:6:1: headers: a name has a character that names of headers must not have"},
+        {MINIMAL "[trace]\nheaders = \"a=b%0d%0acanary: x\"",
+         "relay.toml:6:1: headers: a value has a control character"},
+        {MINIMAL "[trace]\ntimeout = \"99ms\"",
+         "relay.toml:6:1: timeout = \"99ms\": must be 100ms..1m"},
+    };
+    struct parsed *parsed =
+        parse_accepted(MINIMAL "[trace]\nendpoint = \"http://h\"\nheaders = \"a=b, c=%20d\"\n");
+
+    assert_int_equal(parsed->problems.warning_count, 1);
+    assert_string_equal(
+        parsed->problems.warnings[0],
+        "relay.toml:7:1: headers: others on the network can read them; write https:// in endpoint");
+    free_parsed(parsed);
+    parsed = parse_accepted(MINIMAL "[trace]\nendpoint = \"\"\nheaders = \"\"\n");
+    assert_null(parsed->config.trace.endpoint);
+    free_parsed(parsed);
+    assert_each_refused(REFUSALS(refusals));
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        assert_not_shown(refusals[i].text, "canary");
 }
 
 TEST(fields_that_follow_from_other_sections_are_set)

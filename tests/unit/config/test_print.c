@@ -22,7 +22,8 @@
     "\"{id}\"\n"                                                                                              \
     "[cloudevents]\nsource = \"/shop\"\n[cloudevents.attributes]\ntenant = \"(lower(t))\"\n"                  \
     "[outbox.headers]\n\"x-a\" = \"x\"\n"                                                                     \
-    "[[route]]\nmatch = \">\"\nsink = \"out\"\n[log]\nlevel = \"debug\"\nformat = \"json\"\n"
+    "[[route]]\nmatch = \">\"\nsink = \"out\"\n[log]\nlevel = \"debug\"\nformat = \"json\"\n"                 \
+    "[trace]\nendpoint = \"https://h\"\nheaders = \"authorization=hunter2\"\n"
 
 TEST(a_printed_configuration_reads_back_the_same)
 {
@@ -57,6 +58,7 @@ TEST(secrets_are_masked)
     assert_non_null(strstr(text, "\"sasl.password\" = \"***\"\n"));
     assert_non_null(strstr(text, "\npassword = \"***\"\n"));
     assert_non_null(strstr(text, "\ntoken = \"***\"\n"));
+    assert_non_null(strstr(text, "\nheaders = \"***\"\n"));
     free(text);
     free_parsed(parsed);
 }

@@ -72,6 +72,17 @@ TEST(a_number_is_taken_over_with_what_depends_on_it)
     assert_int_equal(before.relay.retry.backoff_ms, 2000);
 }
 
+TEST(a_collector_is_taken_over_and_its_headers_are_not_told)
+{
+    assert_string_equal(reload(BEFORE "[trace]\nendpoint = \"http://localhost\"\n"
+                                      "headers = \"a=canary\"\ntimeout = \"1s\"\n"),
+                        "[trace] endpoint: not given -> http://localhost\n"
+                        "[trace] headers: *** -> ***\n[trace] timeout: 10s -> 1s\n");
+    assert_string_equal(before.trace.endpoint, "http://localhost");
+    assert_string_equal(before.trace.headers, "a=canary");
+    assert_int_equal(before.trace.timeout_ms, 1000);
+}
+
 TEST(what_needs_a_restart_is_told_and_stays)
 {
     assert_string_equal(

@@ -137,6 +137,10 @@ static void other_value(char *out, size_t size, const struct key *key)
         (void)snprintf(out, size, "\"host=localhost dbname=a\\\"b\\\\\\\\c\"");
     else if (strcmp(key->name, "listen") == 0)
         (void)snprintf(out, size, "\"[::1]:80\"");
+    else if (strcmp(key->name, "endpoint") == 0)
+        (void)snprintf(out, size, "\"https://[::1]:4318/v1/traces\"");
+    else if (key->section == SECTION_TRACE && strcmp(key->name, "headers") == 0)
+        (void)snprintf(out, size, "\"a=b\"");
     else if (strcmp(key->name, "preset") == 0)
         (void)snprintf(out, size, "\"okapi\"");
     else if (is_ranged(key))
