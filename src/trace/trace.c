@@ -223,7 +223,8 @@ static void *run(void *argument)
     while (!is_stopping(trace)) {
         take_options(trace);
         send_waiting(trace);
-        collector_wait(trace->collector, LINGER_MS);
+        if (!is_stopping(trace))
+            collector_wait(trace->collector, LINGER_MS);
     }
     send_waiting(trace);
     return NULL;

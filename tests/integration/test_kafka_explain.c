@@ -1,8 +1,10 @@
 /*
  * `explain` beside what then arrives at Kafka and at NATS: the same destination, partition, key,
  * headers and size, for plain and computed tables, renamed headers and CloudEvents; and beside what
- * `dead list` says of rows that are refused. `peek` beside what another reader finds there.
+ * `dead list` says of rows that are refused. `peek` beside what another reader finds there, and
+ * spans beside what was sent.
  */
+#include "integration/collector.h"
 #include "integration/program.h"
 
 #include <nats/nats.h>
@@ -238,6 +240,66 @@ TEST(cloudevents_arrive_as_explain_said)
         drain(fixture, 0);
         assert_told_what_arrived(fixture, 20 * (i + 1));
     }
+}
+
+static void assert_broker_span(const char *row, const char *system, const char *destination)
+{
+    const json_t *span = collector_span(row, 0);
+
+    assert_member(span, "parentSpanId", "00f067aa0ba902b7");
+    assert_attribute(span, "messaging.system", system);
+    assert_attribute(span, "messaging.destination.name", destination);
+    assert_attribute(span, "error.type", "");
+    assert_true(span_event(span, "publish") <= span_event(span, "acknowledge"));
+}
+
+/* Rows of one key, so that there are several waves and atomic batches; as headers, and as
+ * attributes of CloudEvents; and one that is too large for Kafka, which becomes dead. */
+TEST(a_sampled_row_of_each_broker_makes_a_span_in_every_form_of_its_headers)
+{
+    static const char *const forms[] = {"", "cloudevents = \"binary\"",
+                                        "cloudevents = \"structured\"",
+                                        "headers.id = \"X-Event-ID\"\nheaders.type = \"\""};
+    struct fixture *fixture = *state;
+    char outbox[256];
+    char subject[96];
+
+    collector_open();
+    (void)snprintf(subject, sizeof subject, "%s.n.a", fixture->name);
+    (void)snprintf(outbox, sizeof outbox,
+                   "[cloudevents]\nsource = \"/shop\"\ntype = \"any\"\n[cloudevents.attributes]\n"
+                   "traceparent = \"trace\"\n[trace]\nendpoint = \"http://127.0.0.1:%d\"\n",
+                   collector.port);
+    sql(fixture->conn, "ALTER TABLE outbox ADD COLUMN trace text");
+    for (int i = 0; i < 4; i++) {
+        configure_with(fixture, outbox, forms[i], forms[i]);
+        sql(fixture->conn,
+            "INSERT INTO outbox (topic, key, payload, headers, trace) SELECT t || '.a', 'k', '1',"
+            " CASE WHEN h THEN '{\"traceparent\":"
+            " \"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\"}'::jsonb END,"
+            " CASE WHEN NOT h THEN '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' END"
+            " FROM unnest('{k,n}'::text[]) t, unnest('{t,f}'::bool[]) h ORDER BY t, h");
+        drain(fixture, 0);
+        collector_await(4 * (size_t)(i + 1));
+    }
+    for (int i = 1; i <= 16; i++) {
+        char row[12];
+
+        (void)snprintf(row, sizeof row, "%d", i);
+        assert_broker_span(row, (i - 1) % 4 < 2 ? "kafka" : "nats",
+                           (i - 1) % 4 < 2 ? topic_name(fixture) : subject);
+    }
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, payload, headers) VALUES ('k.a', to_jsonb(repeat('x', 1020000)),"
+        " '{\"traceparent\": \"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\"}')");
+    drain(fixture, 1);
+    collector_await(17);
+    assert_attribute(collector_span("17", 0), "error.type", "rejected");
+    assert_attribute(collector_span("17", 0), "outbox.attempts", "1");
+    assert_int_equal(json_integer_value(json_object_get(
+                         json_object_get(collector_span("17", 0), "status"), "code")),
+                     2);
+    collector_close();
 }
 
 TEST(a_computed_row_arrives_as_explain_said_and_needs_no_tables_of_the_relay)
