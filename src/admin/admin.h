@@ -66,7 +66,8 @@ char *admin_grant_sql(struct admin *admin, const char *role, struct error *error
 
 /* Adds an error for each column of the outbox that is missing or has an unsuitable type. */
 void admin_inspect_columns(struct admin *admin, struct findings *findings);
-/* Adds every problem of the table, the role and the server. 0, or -1: the inspection failed. */
+/* Adds every problem of the table, the role and the server. Returns how many sections PostgreSQL
+ * refused, which are errors among them; -1: the inspection failed. */
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
 
 /* Whether each slice of order = "key" has its row, without which no lane claims its events;

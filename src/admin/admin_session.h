@@ -2,6 +2,7 @@
 #define ADMIN_ADMIN_SESSION_H
 
 #include "admin/admin.h"
+#include "catalog/inspect.h"
 #include "catalog/memory.h"
 
 /* Shared by the files that implement admin.h; no other file includes this header. */
@@ -36,16 +37,10 @@ int admin_check_emit(const struct table *table, struct error *error);
 
 /* ---- the parts of check; each adds findings, and returns 0, or -1 when a look-up failed ---- */
 
-/* What the catalog shows that may keep PostgreSQL from marking, deleting or parking a row: foreign
- * keys, publications without a replica identity, triggers, rules. */
-int inspect_settle(struct admin *admin, struct findings *findings, struct error *error);
-/* Who keeps the order of a key: the order trigger, or the application. */
-int inspect_order(struct admin *admin, struct findings *findings, struct error *error);
+/* What the sections go by (catalog/inspect.h). */
+struct inspection admin_inspection(struct admin *admin);
 /* Rows without an id, which no claim finds. */
 int inspect_rows_without_id(struct admin *admin, struct findings *findings, struct error *error);
-/* These, ids that come to an end, and times that are read in another zone than they were written
- * in. */
-int inspect_values(struct admin *admin, struct findings *findings, struct error *error);
 /* Transactions, also prepared ones, that are open for so long, and slots, that keep PostgreSQL from
  * removing sent rows, the longest first; for `status` too. */
 #define HOLDERS_LONG_S 300
@@ -54,8 +49,6 @@ int inspect_holders(struct admin *admin, int long_s, struct findings *findings,
 /* What brokers may have lost, at this level; for `status` too. */
 int inspect_losses(struct admin *admin, enum finding_level level, struct findings *findings,
                    struct sink_losses *losses, struct error *error);
-/* Settings of the server that lose what is committed, or let sent rows pile up; and these. */
-int inspect_cluster(struct admin *admin, struct findings *findings, struct error *error);
 
 /* ---- init ---- */
 

@@ -102,7 +102,6 @@ static bool is_so(const void *about, const char *name)
 static const struct sql_fact facts[] = {
     {"purge_rows", .text = FACT_NUMBER(PURGE_ROWS)},
     {"unsent_max", .text = FACT_NUMBER(UNSENT_COUNT_MAX)},
-    {"without_id_max", .text = FACT_NUMBER(WITHOUT_ID_COUNT_MAX)},
     {"audit_rows", .text = FACT_NUMBER(AUDIT_PAGE_ROWS)},
     {"known_rows", .text = FACT_NUMBER(AUDIT_KNOWN_ROWS)},
     {"unsent_from", .put = put_unsent_from, .is = is_so},

@@ -397,7 +397,7 @@ int admin_init_notify(struct admin *admin, struct error *error)
         notify_describe(&notify, &admin->session, &admin->table, error) == 0 &&
         create_notify(admin, "makes_function", error) == 0 &&
         (notify.exists || create_notify(admin, "makes_trigger", error) == 0) &&
-        notify_refuse_foreign(&notify, &admin->session, &admin->table, error) == 0 &&
+        notify_refuse_foreign(&admin->table, &admin->session, error) == 0 &&
         session_execute(&admin->session, "COMMIT", error) == 0)
         return 0;
     table_name_holders(&admin->table, &admin->session, error);

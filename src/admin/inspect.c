@@ -7,86 +7,39 @@
 #include "catalog/adoption.h"
 #include "catalog/columns.h"
 #include "catalog/filter.h"
-#include "catalog/values.h"
-#include "catalog/notify.h"
 #include "catalog/parked_table.h"
 #include "catalog/schema.h"
-#include "catalog/sequence.h"
 #include "catalog/slice_table.h"
+#include "catalog/values.h"
 #include "catalog/sql_text.h"
 #include "pg/server.h"
 #include "sql/statements.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-struct privilege {
-    const char *table;  /* quoted; NULL: it does not exist */
-    const char *what;   /* as in GRANT */
-    const char *column; /* NULL: the whole table */
-};
-
-/* The role of this session, for the SQL of a fix. */
-static const char *quote_role(const struct admin *admin, char quoted[QUOTED_BYTES_MAX])
+struct inspection admin_inspection(struct admin *admin)
 {
-    table_quote(&admin->session, session_role(&admin->session), quoted);
-    return quoted;
+    return (struct inspection){.tables = {&admin->table, admin->options},
+                               .session = &admin->session,
+                               .is_readable = true,
+                               .long_s = HOLDERS_LONG_S};
 }
 
-static void inspect_server(struct admin *admin, struct findings *findings)
+int inspect_rows_without_id(struct admin *admin, struct findings *findings, struct error *error)
 {
-    int version = session_server_version(&admin->session);
+    const struct inspection inspection = admin_inspection(admin);
 
-    if (version < 130000)
-        (void)findings_add(findings, FINDING_ERROR, "PostgreSQL %d is older than 13",
-                           version / 10000);
-    else
-        (void)findings_add(findings, FINDING_OK,
-                           "connected to PostgreSQL %d.%d, database \"%s\", role \"%s\"",
-                           version / 10000, version % 10000, session_database(&admin->session),
-                           session_role(&admin->session));
-    if (admin->session.is_pooled)
-        (void)findings_add(findings, FINDING_OK,
-                           "the connection goes through a connection pooler in session mode");
+    return inspect_section(&inspection, statement_check_60_ids, findings, error);
 }
 
-/* The relay's sessions speak UTF-8, which has all of LATIN1; SQL_ASCII holds any bytes. */
-static void inspect_encoding(struct admin *admin, struct findings *findings)
+int inspect_holders(struct admin *admin, int long_s, struct findings *findings, struct error *error)
 {
-    static const char *const sure[] = {"UTF8", "LATIN1"};
-    const char *encoding = session_encoding(&admin->session);
+    struct inspection inspection = admin_inspection(admin);
 
-    for (size_t i = 0; i < sizeof sure / sizeof *sure; i++)
-        if (strcmp(encoding, sure[i]) == 0)
-            return;
-    (void)findings_add(findings, FINDING_WARNING,
-                       "database \"%s\" has the encoding %s: a row that holds bytes without an"
-                       " equivalent in UTF-8 cannot be sent, and is parked as dead",
-                       session_database(&admin->session), encoding);
-}
-
-static int inspect_role(struct admin *admin, struct findings *findings, struct error *error)
-{
-    int64_t flags = admin_number(admin, statement_inspect_role, 0, NULL, error);
-    struct error problem;
-
-    if (flags < 0)
-        return -1;
-    if (flags == 0)
-        return 0;
-    if (flags % 2 == 1 && !admin->options->allow_superuser) {
-        (void)server_refuse_superuser(&admin->session, &problem);
-        findings_add_error(findings, &problem);
-        return 0;
-    }
-    finding_fix(findings_add(
-                    findings, FINDING_WARNING, "role \"%s\" %s; a restricted role can do less harm",
-                    session_role(&admin->session),
-                    flags % 2 == 1 ? "is a superuser, or may become one" : "owns the table"),
-                "as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant relay"
-                " | psql %s; then connect as relay",
-                session_database(&admin->session));
-    return 0;
+    inspection.long_s = long_s;
+    return inspect_section(&inspection, statement_check_90_holders, findings, error);
 }
 
 /* Whether there is more to look at. */
@@ -179,58 +132,6 @@ static void inspect_ids(struct admin *admin, struct findings *findings)
             "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", table->quoted, id->quoted);
 }
 
-/* A session that draws ids ahead inserts a later event of a key with a lower one. */
-static void inspect_draws(struct admin *admin, struct findings *findings,
-                          const struct sequence *sequence)
-{
-    const char *id = admin->table.columns[COLUMN_ID].quoted;
-
-    if (admin->options->order == ORDER_KEY && (sequence->cache > 1 || sequence->increment < 0))
-        finding_fix(findings_add(findings, FINDING_WARNING,
-                                 "the ids in column %s of %s do not grow in the order of insertion:"
-                                 " sequence %s has CACHE %lld, INCREMENT %lld",
-                                 id, admin->table.quoted, sequence->quoted,
-                                 (long long)sequence->cache, (long long)sequence->increment),
-                    "ALTER SEQUENCE %s INCREMENT 1 CACHE 1;", sequence->quoted);
-    if (sequence->cycles)
-        finding_fix(
-            findings_add(findings, FINDING_WARNING,
-                         "sequence %s has CYCLE: rows with ids that begin anew are sent before"
-                         " older ones",
-                         sequence->quoted),
-            "ALTER SEQUENCE %s NO CYCLE;", sequence->quoted);
-}
-
-/* The horizon goes by the highest id drawn (docs/internals/horizon.md). */
-static int inspect_sequence(struct admin *admin, struct findings *findings, struct error *error)
-{
-    const char *id = admin->table.columns[COLUMN_ID].quoted;
-    char role[QUOTED_BYTES_MAX];
-    struct sequence sequence;
-
-    if (!table_has_integer_ids(&admin->table))
-        return 0;
-    if (sequence_describe(&sequence, &admin->session, &admin->table, error) < 0)
-        return -1;
-    if (sequence.quoted[0] == '\0') {
-        (void)findings_add(findings, FINDING_WARNING,
-                           "the ids in column %s of %s come from no sequence of the column: the"
-                           " relay goes by the highest id that it has claimed, and a row with a"
-                           " lower one that is committed later is sent late, within a minute",
-                           id, admin->table.quoted);
-        return 0;
-    }
-    if (!sequence.readable)
-        finding_fix(
-            findings_add(findings, FINDING_WARNING,
-                         "missing privilege: SELECT on sequence %s for role \"%s\": the relay"
-                         " goes by the highest id that it has claimed instead",
-                         sequence.quoted, session_role(&admin->session)),
-            "GRANT SELECT ON SEQUENCE %s TO %s;", sequence.quoted, quote_role(admin, role));
-    inspect_draws(admin, findings, &sequence);
-    return 0;
-}
-
 static void inspect_index(struct admin *admin, struct findings *findings)
 {
     struct finding *finding;
@@ -245,100 +146,6 @@ static void inspect_index(struct admin *admin, struct findings *findings)
                            admin->table.where != NULL ? " within [outbox] where" : "",
                            admin->table.columns[COLUMN_ID].quoted);
     schema_index_fix(&admin->table, admin->options, finding->fix, sizeof finding->fix);
-}
-
-static int inspect_row_security(struct admin *admin, struct findings *findings, struct error *error)
-{
-    const char *params[1] = {admin->table.quoted};
-    char role[QUOTED_BYTES_MAX];
-    int64_t active =
-        admin_number(admin, "SELECT pg_catalog.row_security_active($1::pg_catalog.regclass)::int",
-                     1, params, error);
-
-    if (active < 0)
-        return -1;
-    if (active == 0)
-        return 0;
-    finding_fix(findings_add(findings, FINDING_ERROR,
-                             "row-level security hides rows of %s from role \"%s\"",
-                             admin->table.quoted, session_role(&admin->session)),
-                "ALTER ROLE %s BYPASSRLS;", quote_role(admin, role));
-    return 0;
-}
-
-static int inspect_privilege(struct admin *admin, struct findings *findings,
-                             const struct privilege *needed, struct error *error)
-{
-    const char *params[3] = {needed->table, needed->what, needed->column};
-    bool whole = needed->column == NULL;
-    char quoted[QUOTED_BYTES_MAX] = "";
-    char role[QUOTED_BYTES_MAX];
-    int64_t held = admin_number(admin,
-                                whole ? "SELECT pg_catalog.has_table_privilege($1, $2)::int"
-                                      : "SELECT pg_catalog.has_column_privilege($1, $3, $2)::int",
-                                whole ? 2 : 3, params, error);
-
-    if (held != 0)
-        return held < 0 ? -1 : 0;
-    if (!whole)
-        table_quote(&admin->session, needed->column, quoted);
-    finding_fix(findings_add(findings, FINDING_ERROR,
-                             "missing privilege: %s%s%s%s on %s for role \"%s\"", needed->what,
-                             whole ? "" : "(", whole ? "" : needed->column, whole ? "" : ")",
-                             needed->table, session_role(&admin->session)),
-                "GRANT %s%s%s%s ON %s TO %s;", needed->what, whole ? "" : " (", quoted,
-                whole ? "" : ")", needed->table, quote_role(admin, role));
-    return 0;
-}
-
-/* Before it publishes, `run` makes sure which cluster it is connected to. */
-static int inspect_identity(struct admin *admin, struct findings *findings, struct error *error)
-{
-    const char *role = session_role(&admin->session);
-    char quoted[QUOTED_BYTES_MAX];
-    int64_t held = admin_number(
-        admin, "SELECT pg_catalog.has_function_privilege(" IDENTITY_FUNCTION ", 'EXECUTE')::int", 0,
-        NULL, error);
-
-    if (held != 0)
-        return held < 0 ? -1 : 0;
-    finding_fix(findings_add(findings, FINDING_ERROR,
-                             "missing privilege: EXECUTE on pg_catalog.pg_control_system() for role"
-                             " \"%s\" (a superuser can grant it)",
-                             role),
-                "GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO %s;",
-                quote_role(admin, quoted));
-    return 0;
-}
-
-static int inspect_privileges(struct admin *admin, struct findings *findings, struct error *error)
-{
-    const struct table *table = &admin->table;
-    bool mark = admin->options->on_sent == ON_SENT_MARK;
-    bool can_settle = !mark || table_is_marked_by_time(table); /* a list is tried */
-    const char *parked = table->parked_exists ? table->parked_quoted : NULL;
-    const char *control = table->control_exists ? table->control_quoted : NULL;
-    const char *slice = table->slice_exists ? table->slice_quoted : NULL;
-    const struct privilege needed[] = {
-        {table->quoted, "SELECT", NULL},
-        {can_settle ? table->quoted : NULL, "UPDATE",
-         table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].name},
-        {schema_needs_delete(table, admin->options) ? table->quoted : NULL, "DELETE", NULL},
-        {parked, "SELECT", NULL},
-        {parked, "INSERT", NULL},
-        {parked, "UPDATE", NULL},
-        {parked, "DELETE", NULL},
-        {control, "SELECT", NULL},
-        {control, "INSERT", NULL},
-        {control, "DELETE", NULL},
-        {slice, "SELECT", NULL},
-        {slice, "UPDATE", "slices"},
-    };
-
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (needed[i].table != NULL && inspect_privilege(admin, findings, &needed[i], error) < 0)
-            return -1;
-    return 0;
 }
 
 /* An index that no claim goes by costs each insert. */
@@ -441,49 +248,6 @@ static int inspect_adoption(struct admin *admin, struct findings *findings, stru
     return 0;
 }
 
-static int inspect_notify(struct admin *admin, struct findings *findings, struct error *error)
-{
-    struct notify notify;
-    struct finding *finding;
-    struct error problem;
-
-    if (notify_describe(&notify, &admin->session, &admin->table, error) < 0)
-        return -1;
-    if (notify_refuse_foreign(&notify, &admin->session, &admin->table, &problem) < 0) {
-        findings_add_error(findings, &problem);
-        return 0;
-    }
-    if (notify.fires) {
-        (void)findings_add(findings, FINDING_OK, "inserts wake idle relays (trigger \"%s\")",
-                           notify.name);
-        return notify_inspect_lock(&notify, &admin->session, findings, error);
-    }
-    finding = findings_add(findings, FINDING_OK, "%s: idle relays find new rows by polling",
-                           notify.exists ? "the trigger that notifies is disabled"
-                                         : "no trigger notifies of inserts");
-    if (notify.exists)
-        finding_fix(finding, "ALTER TABLE %s ENABLE TRIGGER %s;", admin->table.quoted,
-                    admin->table.notify_quoted);
-    else
-        finding_fix(finding, "outbox-relay init --notify");
-    return 0;
-}
-
-/* With target_session_attrs=any in the url; by default the connection has failed already. */
-static int inspect_read_only(struct admin *admin, struct findings *findings, struct error *error)
-{
-    int64_t read_only =
-        admin_number(admin, "SELECT pg_catalog.current_setting('transaction_read_only')::bool::int",
-                     0, NULL, error);
-    struct error problem;
-
-    if (read_only <= 0)
-        return read_only < 0 ? -1 : 0;
-    (void)server_refuse_read_only(&problem);
-    findings_add_error(findings, &problem);
-    return 0;
-}
-
 /* An UPDATE fires triggers, and those of the outbox's owner must not have a superuser's rights. */
 static int try_lists(struct admin *admin, struct findings *findings, struct error *error)
 {
@@ -504,22 +268,66 @@ static int warn_of_losses(struct admin *admin, struct findings *findings, struct
     return inspect_losses(admin, FINDING_WARNING, findings, &losses, error);
 }
 
+/* A rule with INSTEAD makes PostgreSQL refuse the statement itself, whatever the row. Nothing is
+ * executed or planned. */
+static int try_settling(struct admin *admin, const char *statement, struct findings *findings,
+                        struct error *error)
+{
+    char *sql = table_sql(&admin->table, statement);
+    int status =
+        sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
+
+    free(sql);
+    if (status == 0)
+        return 0;
+    if (!error_is_sqlstate(error, "0A") && !error_is_sqlstate(error, "42"))
+        return -1;
+    (void)findings_add(findings, FINDING_ERROR, "no row can be settled: %s", error->text);
+    return 0;
+}
+
+static int inspect_settling(struct admin *admin, struct findings *findings, struct error *error)
+{
+    if (admin->options->on_sent == ON_SENT_MARK && admin->table.sql_problem[0] == '\0' &&
+        try_settling(admin,
+                     "PREPARE settling AS UPDATE {outbox} SET {mark} WHERE false RETURNING 1;"
+                     " DEALLOCATE settling",
+                     findings, error) < 0)
+        return -1;
+    return try_settling(admin,
+                        "PREPARE settling AS DELETE FROM {outbox} WHERE false RETURNING 1;"
+                        " DEALLOCATE settling",
+                        findings, error);
+}
+
+static int find_readable(struct admin *admin, bool *is_readable, struct error *error)
+{
+    int64_t may_read =
+        admin_number(admin,
+                     "SELECT (pg_catalog.has_table_privilege({outbox_text}, 'SELECT')"
+                     " AND NOT pg_catalog.row_security_active({outbox_text}))::int",
+                     0, NULL, error);
+
+    *is_readable = may_read > 0;
+    return may_read < 0 ? -1 : 0;
+}
+
 static int inspect_all(struct admin *admin, struct findings *findings, struct error *error)
 {
+    struct inspection inspection = admin_inspection(admin);
     struct error problem;
+    int refused;
+    int more;
 
-    inspect_server(admin, findings);
-    inspect_encoding(admin, findings);
-    if (inspect_read_only(admin, findings, error) < 0 || inspect_role(admin, findings, error) < 0 ||
-        inspect_identity(admin, findings, error) < 0)
-        return -1;
-    if (!inspect_table(admin, findings))
-        return 0;
+    refused = inspect_sections(&inspection, "server", findings, error);
+    if (refused < 0 || !inspect_table(admin, findings))
+        return refused;
     if (table_fits_preset(&admin->table, admin->options, &problem) < 0) {
         findings_add_error(findings, &problem);
-        return 0;
+        return refused;
     }
-    if (filter_try_index(&admin->table, &admin->session, error) < 0 ||
+    if (find_readable(admin, &inspection.is_readable, error) < 0 ||
+        filter_try_index(&admin->table, &admin->session, error) < 0 ||
         values_try_index(&admin->table, &admin->session, admin->options, error) < 0)
         return -1;
     if (admin->table.sql_problem[0] != '\0')
@@ -527,24 +335,23 @@ static int inspect_all(struct admin *admin, struct findings *findings, struct er
     inspect_columns(admin, findings);
     inspect_ids(admin, findings);
     inspect_index(admin, findings);
-    if (inspect_slices(admin, findings, error) < 0 || inspect_parked(admin, findings, error) < 0 ||
-        inspect_notify(admin, findings, error) < 0 || inspect_order(admin, findings, error) < 0 ||
-        inspect_sequence(admin, findings, error) < 0 ||
-        inspect_values(admin, findings, error) < 0 ||
-        inspect_row_security(admin, findings, error) < 0 ||
-        inspect_privileges(admin, findings, error) < 0 ||
-        inspect_settle(admin, findings, error) < 0 || try_lists(admin, findings, error) < 0 ||
-        inspect_cluster(admin, findings, error) < 0 || warn_of_losses(admin, findings, error) < 0)
+    if (inspect_slices(admin, findings, error) < 0 || inspect_parked(admin, findings, error) < 0)
         return -1;
-    return inspect_adoption(admin, findings, error);
+    more = inspect_sections(&inspection, "check", findings, error);
+    if (more < 0 || inspect_settling(admin, findings, error) < 0 ||
+        try_lists(admin, findings, error) < 0 || warn_of_losses(admin, findings, error) < 0 ||
+        inspect_adoption(admin, findings, error) < 0)
+        return -1;
+    return refused + more;
 }
 
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error)
 {
-    if (inspect_all(admin, findings, error) == 0)
-        return 0;
-    table_name_holders(&admin->table, &admin->session, error);
-    return -1;
+    int refused = inspect_all(admin, findings, error);
+
+    if (refused < 0)
+        table_name_holders(&admin->table, &admin->session, error);
+    return refused;
 }
 
 int admin_check_slices(const struct admin *admin, struct error *error)

@@ -82,9 +82,9 @@ char *admin_order_sql(struct admin *admin, struct error *error)
             0 ||
         order_trigger_refuse(&trigger, &admin->table, admin->options, error) < 0)
         return NULL;
-    if (order_trigger_lacks(&trigger)) {
+    if (!trigger.is_whole) {
         (void)admin_write_sql(admin, put_order, &sql, error);
-    } else if (order_trigger_holds(&trigger)) {
+    } else if (trigger.holds) {
         sql = strdup("");
         if (sql == NULL)
             (void)error_no_memory(error);
@@ -106,18 +106,6 @@ int admin_order_kept_by(struct admin *admin, const char **who, struct error *err
         return 0;
     if (order_trigger_describe(&trigger, &admin->session, &admin->table, admin->options, error) < 0)
         return -1;
-    *who = order_trigger_holds(&trigger) ? "trigger" : "application";
-    return 0;
-}
-
-int inspect_order(struct admin *admin, struct findings *findings, struct error *error)
-{
-    struct order_trigger trigger;
-
-    if (!sql_keeps_order(&admin->table, admin->options))
-        return 0;
-    if (order_trigger_describe(&trigger, &admin->session, &admin->table, admin->options, error) < 0)
-        return -1;
-    order_trigger_inspect(&trigger, &admin->table, admin->options, findings);
+    *who = trigger.holds ? "trigger" : "application";
     return 0;
 }

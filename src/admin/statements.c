@@ -6,6 +6,7 @@
 #include "admin/parked/parked_sql.h"
 #include "admin/facts.h"
 #include "catalog/describe.h"
+#include "catalog/order_trigger.h"
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
 
@@ -38,7 +39,8 @@ static struct parked_statement parked_of(const struct sql_use *use)
 }
 
 /* A statement has the facts of one of two lists. */
-static char *render(const struct sql_use *use, const struct table_facts *tables)
+static char *render(const struct sql_use *use, const struct table_facts *tables,
+                    const struct sql_facts *of_check)
 {
     const struct parked_statement parked = parked_of(use);
     const struct admin_facts about = {
@@ -47,6 +49,7 @@ static char *render(const struct sql_use *use, const struct table_facts *tables)
     const struct sql_facts facts = admin_facts(&about, &more);
     const struct sql_facts with = {.names = use->facts, .more = &facts};
 
+    more.more = of_check;
     return strcmp(use->user, "parked") == 0 ? parked_sql(&parked, tables)
                                             : sql_render(use->text, &with);
 }
@@ -61,17 +64,23 @@ static bool emits(const void *about, const char *name)
 }
 
 static int show_statements(const struct admin_statement_reader *reader,
-                           const struct table_facts *tables, struct error *error)
+                           const struct table_facts *tables, struct admin *admin,
+                           struct error *error)
 {
+    const struct inspection inspection = admin_inspection(admin);
+    const struct sql_facts of_order = order_trigger_facts(tables);
+    struct sql_facts of_check = inspect_facts(&inspection);
     const struct admin_facts about = {.tables = *tables, .unsent_from = INT64_MIN};
     struct sql_facts more;
     const struct sql_facts facts = admin_facts(&about, &more);
     const struct sql_fact of_emit[] = {{.name = "emits", .is = emits}, {.name = NULL}};
     const struct sql_facts all = {.list = of_emit, .about = tables->table, .more = &facts};
 
+    more.more = &of_check;
+    of_check.more = &of_order;
     for (const struct sql_use *use = sql_uses; use->name != NULL; use++)
         if (strcmp(use->user, "lane") != 0 && sql_holds(use->condition, &all) &&
-            show(reader, use->name, use->text, render(use, tables), error) < 0)
+            show(reader, use->name, use->text, render(use, tables, &of_check), error) < 0)
             return -1;
     return 0;
 }
@@ -108,5 +117,5 @@ int admin_read_statements(struct admin *admin, const struct routes *routes,
                  slice_statement(text, &of_horizon), error) < 0)
             return -1;
     }
-    return show_statements(reader, &about.tables, error);
+    return show_statements(reader, &about.tables, admin, error);
 }

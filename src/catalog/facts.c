@@ -47,6 +47,22 @@ static int put_outbox_name(FILE *out, const void *about)
     return put_string(out, table->quoted + strlen(table->schema_quoted) + 1);
 }
 
+/* What the names of the relay's tables beside it begin with, as a literal. */
+static int put_stem(FILE *out, const void *about)
+{
+    sql_put_literal(out, table_of(about)->stem);
+    return 0;
+}
+
+/* The name of the id's column as a literal, and as it is written in SQL. */
+static int put_id_name(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    const struct table_column *id = &table_of(about)->columns[COLUMN_ID];
+
+    sql_put_literal(out, strcmp(fact->name, "id_name") == 0 ? id->name : id->quoted);
+    return 0;
+}
+
 static int put_outbox_oid(FILE *out, const void *about)
 {
     return fprintf(out, "%u", table_of(about)->oid) < 0 ? -1 : 0;
@@ -418,6 +434,7 @@ static bool is_so(const void *about, const char *name)
         {"parked_exists", table->parked_exists},
         {"slice_exists", table->slice_exists},
         {"control_exists", table->control_exists},
+        {"has_id", table_has(table, COLUMN_ID)},
         {"has_event_id", table_has(table, COLUMN_EVENT_ID)},
         {"has_topic", table_has(table, COLUMN_TOPIC)},
         {"has_key", table_has(table, COLUMN_KEY)},
@@ -442,6 +459,11 @@ static const struct sql_fact facts[] = {
     {"slice_table_text", .put_named = put_table},
     {"outbox_name", .put = put_outbox_name},
     {"outbox_oid", .put = put_outbox_oid},
+    {"stem_text", .put = put_stem},
+    {"id_name", .put_named = put_id_name},
+    {"id_text", .put_named = put_id_name},
+    {"order_trigger", .text = ORDER_TRIGGER},
+    {"order_sequence_suffix", .text = ORDER_SEQUENCE_SUFFIX},
     {"id", .put_named = put_value, .column = COLUMN_ID},
     {"event_id", .put_named = put_value, .column = COLUMN_EVENT_ID},
     {"topic", .put_named = put_value, .column = COLUMN_TOPIC},
@@ -504,6 +526,7 @@ static const struct sql_fact facts[] = {
     {"parked_exists", .is = is_so},
     {"slice_exists", .is = is_so},
     {"control_exists", .is = is_so},
+    {"has_id", .is = is_so},
     {"has_event_id", .is = is_so},
     {"has_topic", .is = is_so},
     {"has_key", .is = is_so},

@@ -1,7 +1,6 @@
 #ifndef CATALOG_NOTIFY_H
 #define CATALOG_NOTIFY_H
 
-#include "base/finding.h"
 #include "catalog/table.h"
 
 #include <stdint.h>
@@ -22,13 +21,7 @@ struct notify {
 
 /* Returns -1 with *error set when the function of that name, or the one that the trigger calls,
  * belongs to a role that is neither the table's owner, nor the connected role, nor a superuser. */
-int notify_refuse_foreign(const struct notify *notify, struct session *session,
-                          const struct table *table, struct error *error);
-
-/* Adds a warning of a session that holds NOTIFY_LOCK although its role has no right on the table
- * that goes with it. 0 or -1. */
-int notify_inspect_lock(const struct notify *notify, struct session *session,
-                        struct findings *findings, struct error *error);
+int notify_refuse_foreign(const struct table *table, struct session *session, struct error *error);
 
 int notify_describe(struct notify *notify, struct session *session, const struct table *table,
                     struct error *error);

@@ -1,74 +1,94 @@
 #include "catalog/order_trigger.h"
 
 #include "catalog/schema.h"
-#include "catalog/sequence.h"
-#include "catalog/facts.h"
 #include "sql/statements.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* The columns of order_trigger.sql. */
-enum { ENABLED, FITS, FUNCTION, OWNER, LATER, DRAWS, GENERATED, OWNS_SOURCE, IS_BY_ID };
+/* The columns of order_keeper.sql that are read here. */
+enum { IS_THERE, IS_WHOLE, HOLDS, PROBLEM, REMEDY };
 
-static void read_trigger(struct order_trigger *trigger, const PGresult *result)
+static const struct table_facts *tables_of(const void *about)
 {
-    trigger->exists = !PQgetisnull(result, 0, ENABLED);
-    trigger->enabled = PQgetvalue(result, 0, ENABLED)[0];
-    trigger->fits = PQgetvalue(result, 0, FITS)[0] == 't';
-    trigger->owns_source = PQgetvalue(result, 0, OWNS_SOURCE)[0] == 't';
-    trigger->is_by_id = PQgetvalue(result, 0, IS_BY_ID)[0] == 't';
-    (void)snprintf(trigger->function, sizeof trigger->function, "%s",
-                   PQgetvalue(result, 0, FUNCTION));
-    (void)snprintf(trigger->owner, sizeof trigger->owner, "%s", PQgetvalue(result, 0, OWNER));
-    (void)snprintf(trigger->later, sizeof trigger->later, "%s", PQgetvalue(result, 0, LATER));
-    (void)snprintf(trigger->draws, sizeof trigger->draws, "%s", PQgetvalue(result, 0, DRAWS));
-    (void)snprintf(trigger->generated, sizeof trigger->generated, "%s",
-                   PQgetvalue(result, 0, GENERATED));
+    return about;
+}
+
+static int put_order_body(FILE *out, const void *about)
+{
+    char *body = schema_order_body(tables_of(about)->table, tables_of(about)->options);
+
+    if (body == NULL)
+        return -1;
+    sql_put_literal(out, body);
+    free(body);
+    return 0;
+}
+
+static int put_order_config(FILE *out, const void *about)
+{
+    const char *config = schema_order_config(tables_of(about)->table);
+
+    if (config == NULL)
+        return fputs("NULL", out) < 0 ? -1 : 0;
+    sql_put_literal(out, config);
+    return 0;
+}
+
+/* As literals. */
+static int put_text(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    const struct table *table = tables_of(about)->table;
+    bool is_sequence = strcmp(fact->name, "order_sequence_text") == 0;
+
+    if (strcmp(fact->name, "key_name") == 0)
+        sql_put_literal(out, table->columns[COLUMN_KEY].name);
+    else
+        sql_put_literal(out, is_sequence ? table->order_sequence_quoted : table->key_columns);
+    return 0;
+}
+
+static const struct sql_fact facts[] = {
+    {"order_body", .put = put_order_body},          {"order_config", .put = put_order_config},
+    {"order_sequence_text", .put_named = put_text}, {"key_name", .put_named = put_text},
+    {"key_columns", .put_named = put_text},         {.name = NULL},
+};
+
+struct sql_facts order_trigger_facts(const struct table_facts *tables)
+{
+    return (struct sql_facts){.list = facts, .about = tables};
 }
 
 int order_trigger_describe(struct order_trigger *trigger, struct session *session,
                            const struct table *table, const struct outbox_options *options,
                            struct error *error)
 {
-    char *body = schema_order_body(table, options);
-    const char *params[8] = {ORDER_TRIGGER,
-                             table->stem,
-                             body,
-                             schema_order_config(table),
-                             table->columns[COLUMN_ID].name,
-                             table->columns[COLUMN_KEY].name,
-                             table->key_columns,
-                             table->order_sequence_quoted};
-    struct sequence sequence;
+    const struct table_facts tables = {table, options};
+    const struct sql_facts of_tables = table_facts(&tables);
+    struct sql_facts all = order_trigger_facts(&tables);
     PGresult *result;
+    char *sql;
 
+    all.more = &of_tables;
     *trigger = (struct order_trigger){0};
-    if (body == NULL)
+    sql = sql_render(statement_order_keeper, &all);
+    if (sql == NULL)
         return error_no_memory(error);
-    result = table_query(table, session, statement_order_trigger, 8, params, error);
-    free(body);
+    result = session_query(session, sql, 0, NULL, error);
+    free(sql);
     if (result == NULL)
         return -1;
-    if (PQntuples(result) > 0)
-        read_trigger(trigger, result);
+    if (PQntuples(result) > 0) {
+        trigger->is_whole = PQgetvalue(result, 0, IS_WHOLE)[0] == 't';
+        trigger->holds = PQgetvalue(result, 0, HOLDS)[0] == 't';
+        (void)snprintf(trigger->problem, sizeof trigger->problem, "%s",
+                       PQgetvalue(result, 0, PROBLEM));
+        (void)snprintf(trigger->remedy, sizeof trigger->remedy, "%s",
+                       PQgetvalue(result, 0, REMEDY));
+    }
     PQclear(result);
-    if (sequence_describe(&sequence, session, table, error) < 0)
-        return -1;
-    trigger->cache = sequence.increment > 0 && !sequence.cycles ? sequence.cache : 0;
     return 0;
-}
-
-bool order_trigger_lacks(const struct order_trigger *trigger)
-{
-    return !trigger->exists || trigger->enabled != 'O' || !trigger->fits || !trigger->owns_source ||
-           trigger->cache != 1 || trigger->draws[0] != '\0';
-}
-
-bool order_trigger_holds(const struct order_trigger *trigger)
-{
-    return !order_trigger_lacks(trigger) && !trigger->is_by_id && trigger->function[0] == '\0' &&
-           trigger->later[0] == '\0' && trigger->generated[0] == '\0';
 }
 
 int order_trigger_refuse(const struct order_trigger *trigger, const struct table *table,
@@ -80,101 +100,8 @@ int order_trigger_refuse(const struct order_trigger *trigger, const struct table
                         options->order != ORDER_KEY ? "it has order = \"none\"" : "it has no key");
         return options->order != ORDER_KEY ? error_hint(error, "order = \"key\" in [outbox]") : -1;
     }
-    if (trigger->is_by_id) {
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "no trigger can draw the ids of %s: it is a partition that is chosen by"
-                        " column %s, before triggers run",
-                        table->quoted, table->columns[COLUMN_ID].quoted);
-        return error_hint(error, "let the application lock the key (docs/order.md), or write the"
-                                 " rows into an outbox of the relay's own: outbox-relay init"
-                                 " --feed");
-    }
-    if (trigger->generated[0] != '\0') {
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "no trigger can lock the key of %s: column %s is generated, and has no"
-                        " value yet when triggers run",
-                        table->quoted, trigger->generated);
-        return error_hint(error, "write its expression as the key in [outbox.columns]");
-    }
-    return 0;
-}
-
-/* The trigger itself. */
-static void inspect_trigger(const struct order_trigger *trigger, const struct table *table,
-                            struct findings *findings)
-{
-    if (trigger->enabled != 'O')
-        finding_fix(findings_add(findings, FINDING_WARNING, "the order trigger of %s is %s",
-                                 table->quoted,
-                                 trigger->enabled == 'A'
-                                     ? "enabled as ALWAYS: it gives replicated rows other ids"
-                                     : "disabled"),
-                    "ALTER TABLE %s ENABLE TRIGGER " ORDER_TRIGGER ";", table->quoted);
-    if (!trigger->fits)
-        finding_fix(findings_add(findings, FINDING_WARNING,
-                                 "the order trigger of %s is not the one that init makes with this"
-                                 " configuration",
-                                 table->quoted),
-                    "outbox-relay init --order-trigger");
-    if (!trigger->owns_source)
-        finding_fix(findings_add(findings, FINDING_WARNING,
-                                 "the order trigger of %s draws from %s, which does not belong to"
-                                 " column %s: the relay does not find it",
-                                 table->quoted, table->order_sequence_quoted,
-                                 table->columns[COLUMN_ID].quoted),
-                    "ALTER SEQUENCE %s OWNED BY %s.%s;", table->order_sequence_quoted,
-                    table->quoted, table->columns[COLUMN_ID].quoted);
-}
-
-/* What stands beside it. */
-static void inspect_column(const struct order_trigger *trigger, const struct table *table,
-                           struct findings *findings)
-{
-    if (trigger->draws[0] != '\0')
-        finding_fix(findings_add(findings, FINDING_WARNING,
-                                 "column %s of %s draws an id by its %s, which the order trigger"
-                                 " throws away",
-                                 table->columns[COLUMN_ID].quoted, table->quoted, trigger->draws),
-                    "ALTER TABLE %s ALTER COLUMN %s DROP %s;", table->quoted,
-                    table->columns[COLUMN_ID].quoted, trigger->draws);
-    if (trigger->later[0] != '\0')
-        finding_fix(findings_add(findings, FINDING_WARNING,
-                                 "trigger %s of %s runs after the order trigger: if it changes the"
-                                 " key or the id, order is not kept",
-                                 trigger->later, table->quoted),
-                    "ALTER TRIGGER %s ON %s RENAME TO a name that sorts before " ORDER_TRIGGER ";",
-                    trigger->later, table->quoted);
-    if (trigger->function[0] != '\0')
-        finding_fix(findings_add(findings, FINDING_WARNING,
-                                 "function %s of the order trigger belongs to role %s, which can"
-                                 " change what runs at each insert",
-                                 trigger->function, trigger->owner),
-                    "ALTER FUNCTION %s OWNER TO the owner of %s;", trigger->function,
-                    table->quoted);
-}
-
-void order_trigger_inspect(const struct order_trigger *trigger, const struct table *table,
-                           const struct outbox_options *options, struct findings *findings)
-{
-    struct error problem;
-
-    if (order_trigger_holds(trigger)) {
-        (void)findings_add(findings, FINDING_OK,
-                           "the order trigger locks each key before it draws the id");
-        return;
-    }
-    if (!trigger->exists) {
-        finding_fix(findings_add(findings, FINDING_OK,
-                                 "no trigger locks the keys: the application must lock each key"
-                                 " before it inserts"),
-                    "outbox-relay init --order-trigger");
-        return;
-    }
-    if (order_trigger_refuse(trigger, table, options, &problem) < 0)
-        finding_fix(findings_add(findings, FINDING_WARNING, "%s", problem.text), "%s",
-                    problem.hint);
-    inspect_trigger(trigger, table, findings);
-    inspect_column(trigger, table, findings);
-    (void)findings_add(findings, FINDING_WARNING,
-                       "until then the application must lock each key before it inserts");
+    if (trigger->problem[0] == '\0')
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", trigger->problem);
+    return error_hint(error, "%s", trigger->remedy);
 }

@@ -20,9 +20,6 @@
 #define BUCKET_LOCK (7246115 * BUCKETS)
 #define GATE_LOCK (BUCKET_LOCK + BUCKETS)
 
-/* Not qualified: a trigger's name is the table's own. */
-#define ORDER_TRIGGER "zzz_outbox_relay_order"
-
 /* What parked_table.sql says with the names and types not filled in; free() it. NULL: no memory. */
 char *schema_parked_text(const struct table *table);
 

@@ -1,7 +1,6 @@
 #include "catalog/sequence.h"
 
-#include "catalog/schema.h"
-#include "sql/sql.h"
+#include "catalog/facts.h"
 #include "sql/statements.h"
 
 #include <stdio.h>
@@ -10,15 +9,9 @@
 int sequence_describe(struct sequence *sequence, struct session *session, const struct table *table,
                       struct error *error)
 {
-    char oid[16];
-    char ordered[sizeof table->stem + sizeof ORDER_SEQUENCE_SUFFIX];
-    const char *params[4] = {oid, table->columns[COLUMN_ID].name, ordered, ORDER_TRIGGER};
-    PGresult *result;
+    PGresult *result = table_query(table, session, statement_id_sequence, 0, NULL, error);
 
     *sequence = (struct sequence){0};
-    (void)snprintf(oid, sizeof oid, "%u", table->oid);
-    (void)snprintf(ordered, sizeof ordered, "%s" ORDER_SEQUENCE_SUFFIX, table->stem);
-    result = session_query(session, sql_body(statement_sequence), 4, params, error);
     if (result == NULL)
         return -1;
     if (PQntuples(result) > 0) {

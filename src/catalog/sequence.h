@@ -6,8 +6,6 @@
 /* The sequence that the ids are drawn from: that of the order trigger where there is one, else that
  * of an identity column, or of the column's default. */
 
-#define ORDER_SEQUENCE_SUFFIX "_order_seq" /* of the trigger's: STEM_order_seq */
-
 struct sequence {
     char quoted[2 * QUOTED_BYTES_MAX]; /* "": the catalog knows no sequence of this column */
     uint32_t oid;

@@ -91,6 +91,11 @@ struct table {
                                         PostgreSQL's limit */
 };
 
+/* What init --order-trigger adds: the trigger, not qualified, and the end of its sequence's name.
+ */
+#define ORDER_TRIGGER "zzz_outbox_relay_order"
+#define ORDER_SEQUENCE_SUFFIX "_order_seq"
+
 void table_quote(const struct session *session, const char *name, char out[QUOTED_BYTES_MAX]);
 
 #define TABLE_NAMES 4

@@ -60,12 +60,14 @@ static enum exit_status check_database(const struct config *config, struct findi
 {
     struct error error;
     struct admin *admin = admin_open(&config->relay.outbox, &error);
+    int refused;
 
     if (admin == NULL) {
         findings_add_error(findings, &error);
         return cli_status_of(&error);
     }
-    if (admin_inspect(admin, findings, &error) < 0)
+    refused = admin_inspect(admin, findings, &error);
+    if (refused < 0)
         findings_add_error(findings, &error);
     if (!findings_have_error(findings) && admin_sample(admin, waiting, &error) < 0) {
         if (error_is_sqlstate(&error, "22") || error_is_sqlstate(&error, "P0"))
@@ -78,6 +80,8 @@ static enum exit_status check_database(const struct config *config, struct findi
     }
     compare_relays(config, admin, findings);
     admin_close(admin);
+    if (refused > 0)
+        return EXIT_RUNTIME;
     return findings_have_error(findings) ? EXIT_DATABASE : EXIT_DONE;
 }
 

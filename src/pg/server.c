@@ -37,7 +37,7 @@ static int refuse(const struct server *server, const char *system, int64_t timel
                              " correct url in [database]");
 }
 
-int server_refuse_read_only(struct error *error)
+static int refuse_read_only(struct error *error)
 {
     (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: the server is read-only");
     return error_hint(error, "%s", hint_find("connect-later", text_of(error->text)));
@@ -51,7 +51,7 @@ static int ask(struct server *server, struct session *session, struct error *err
         return -1;
     if (PQgetisnull(result, 0, 1)) {
         PQclear(result);
-        return server_refuse_read_only(error);
+        return refuse_read_only(error);
     }
     (void)snprintf(server->system, sizeof server->system, "%s", PQgetvalue(result, 0, 0));
     server->timeline = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
@@ -79,32 +79,22 @@ int server_check_identity(struct server *server, struct session *session, struct
     return 0;
 }
 
-int server_refuse_superuser(const struct session *session, struct error *error)
-{
-    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "role \"%s\" is a superuser, or may become one: triggers and functions that"
-                    " others add to the outbox would run with its rights",
-                    session_role(session));
-    return error_hint(error,
-                      "as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant"
-                      " relay | psql %s; then connect as relay. Or allow this role with"
-                      " allow_superuser = true in [database]",
-                      session_database(session));
-}
-
 int server_check_role(struct session *session, bool allow_superuser, struct error *error)
 {
     PGresult *result;
-    bool is_superuser;
+    int status = 0;
 
     if (allow_superuser)
         return 0;
-    result = session_query(session, sql_body(statement_is_superuser), 0, NULL, error);
+    result = session_query(session, sql_body(statement_refused_role), 0, NULL, error);
     if (result == NULL)
         return -1;
-    is_superuser = PQgetvalue(result, 0, 0)[0] == 't';
+    if (PQntuples(result) > 0) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", PQgetvalue(result, 0, 0));
+        status = error_hint(error, "%s", PQgetvalue(result, 0, 1));
+    }
     PQclear(result);
-    return is_superuser ? server_refuse_superuser(session, error) : 0;
+    return status;
 }
 
 bool server_is_same(const struct server *a, const struct server *b)

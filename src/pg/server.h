@@ -20,14 +20,9 @@ struct server {
  * may have been sent long ago. The session's next connection then begins with another host. */
 int server_check_identity(struct server *server, struct session *session, struct error *error);
 
-/* Sets the error that says so; returns -1. */
-int server_refuse_read_only(struct error *error);
-
 /* Returns 0, or -1 when the role is a superuser and `allow_superuser` is not set. Triggers of the
  * outbox run as the session's role. */
 int server_check_role(struct session *session, bool allow_superuser, struct error *error);
-/* Sets the error that says so; returns -1. */
-int server_refuse_superuser(const struct session *session, struct error *error);
 
 /* Whether both are the same cluster on the same timeline. */
 bool server_is_same(const struct server *a, const struct server *b);

@@ -5,7 +5,7 @@
 # and which facts are true in it besides.
 
 BEGIN {
-    split("lane desk parked", list)
+    split("lane desk parked server check", list)
     for (i in list)
         users[list[i]] = 1
     # What a head may say behind "with". The first two are for the list of a lane's statements alone.
@@ -75,7 +75,7 @@ FNR == 1 {
 
 /^--\[/ { check_end() }
 
-in_head && /^-- use: [a-z]+ [a-z_]+( |$)/ {
+in_head && /^-- use: [a-z]+ [a-z0-9_]+( |$)/ {
     part = "name"
     words["if"] = words["with"] = ""
     if (!($3 in users))

@@ -70,6 +70,25 @@ TEST(tables_that_a_crash_empties_or_that_nobody_vacuums_are_named)
     assert_null(strstr(said, "unlogged"));
 }
 
+/* It hides nothing that others have found. */
+TEST(a_section_that_postgres_refuses_is_named_and_the_others_are_shown)
+{
+    struct fixture *fixture = *state;
+    const char *said;
+
+    sql(fixture->conn, "REVOKE SELECT ON pg_catalog.pg_publication FROM PUBLIC;"
+                       " ALTER TABLE outbox SET (autovacuum_enabled = off)");
+    said = check(fixture, 1);
+    sql(fixture->conn, "GRANT SELECT ON pg_catalog.pg_publication TO PUBLIC;"
+                       " ALTER TABLE outbox RESET (autovacuum_enabled)");
+    assert_says(said, "error: check_80_settling could not be looked at: ");
+    assert_says(said, "permission denied for table pg_publication (SQLSTATE 42501)\n"
+                      "  fix: outbox-relay sql check_80_settling prints the statement\n");
+    assert_says(said, "ok: no trigger notifies of inserts");
+    assert_says(said, "warning: autovacuum is off for table \"public\".\"outbox\"");
+    assert_says(said, "\n1 error, ");
+}
+
 TEST(destinations_of_parked_rows_are_looked_at_too)
 {
     struct fixture *fixture = *state;

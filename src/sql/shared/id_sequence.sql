@@ -1,9 +1,9 @@
--- use: desk sequence if integer_ids
+-- use: desk id_sequence if integer_ids
 -- The sequence that the ids are drawn from, that of the order trigger while it is enabled, or that of an identity
 -- column or of the column's default: its quoted name, whether this role may read it, and how it counts.
--- $1 oid the outbox; $2 name the column; $3 name the trigger's sequence; $4 name the trigger.
-SELECT '"' || replace(n.nspname, '"', '""') || '"."' || replace(c.relname, '"', '""') || '"',
-       has_sequence_privilege(c.oid, 'SELECT'), s.seqcycle, s.seqcache, s.seqincrement, c.oid
+SELECT '"' || replace(n.nspname, '"', '""') || '"."' || replace(c.relname, '"', '""') || '"' AS quoted,
+       has_sequence_privilege(c.oid, 'SELECT') AS is_readable, s.seqcycle AS cycles, s.seqcache AS cache,
+       s.seqincrement AS step, c.oid
 FROM pg_catalog.pg_attribute a
 JOIN pg_catalog.pg_depend d
     ON d.classid = 'pg_catalog.pg_class'::regclass AND d.deptype IN ('i', 'a')
@@ -16,9 +16,10 @@ JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (
     SELECT d.classid = 'pg_catalog.pg_class'::regclass AND d.deptype = 'a' AS is_owned,
-           c.relname = $3::name AND EXISTS (SELECT FROM pg_catalog.pg_trigger t
-                                            WHERE t.tgrelid = a.attrelid AND t.tgname = $4::name
-                                              AND t.tgenabled IN ('O', 'A')) AS is_ordered
+           c.relname = ({stem_text} || '{order_sequence_suffix}')::name
+           AND EXISTS (SELECT FROM pg_catalog.pg_trigger t
+                       WHERE t.tgrelid = a.attrelid AND t.tgname = '{order_trigger}'
+                         AND t.tgenabled IN ('O', 'A')) AS is_ordered
 ) which
-WHERE a.attrelid = $1::oid AND a.attname = $2 AND (is_ordered OR NOT is_owned)
+WHERE a.attrelid = {outbox_oid} AND a.attname = {id_name} AND (is_ordered OR NOT is_owned)
 ORDER BY is_owned DESC, c.oid LIMIT 1

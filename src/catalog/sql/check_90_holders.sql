@@ -1,9 +1,8 @@
--- use: desk vacuum_holders
--- What keeps PostgreSQL from removing rows that were sent since, the longest first, at most five: a text, and what ends
--- it. Of a slot it is known only how many transactions ago its xmin was. Other roles' transactions are visible to
--- members of pg_read_all_stats alone; those that are prepared, and slots, to all. A VACUUM keeps nothing.
--- $1 float8 transactions that are open for less seconds do not count.
-SELECT text, fix
+-- use: check check_90_holders
+-- Of check, and of status: what has kept PostgreSQL for long from removing rows that were sent since, the longest
+-- first, at most five. Of a slot it is known only how many transactions ago its xmin was. Other roles' transactions are
+-- visible to members of pg_read_all_stats alone; those that are prepared, and slots, to all. A VACUUM keeps nothing.
+SELECT 'warning' AS level, text || ': PostgreSQL cannot remove rows sent since' AS text, fix
 FROM (
     SELECT 'transaction of pid ' || pid || ' (role "' || usename || '"'
            || CASE WHEN application_name <> '' THEN ', ' || application_name ELSE '' END
@@ -13,7 +12,7 @@ FROM (
            extract(epoch FROM clock_timestamp() - xact_start) AS held
     FROM pg_catalog.pg_stat_activity
     WHERE (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
-      AND xact_start < clock_timestamp() - $1::float8 * interval '1 s'
+      AND xact_start < clock_timestamp() - {long_s} * interval '1 s'
       AND backend_type = 'client backend'
       AND pid NOT IN (SELECT pid FROM pg_catalog.pg_stat_progress_vacuum)
     UNION ALL
@@ -23,7 +22,7 @@ FROM (
            || quote_ident(database),
            extract(epoch FROM clock_timestamp() - prepared)
     FROM pg_catalog.pg_prepared_xacts
-    WHERE prepared < clock_timestamp() - $1::float8 * interval '1 s'
+    WHERE prepared < clock_timestamp() - {long_s} * interval '1 s'
     UNION ALL
     SELECT CASE WHEN active THEN 'a standby or its queries keep, through' ELSE 'the unused' END
            || ' replication slot "' || slot_name || '"' || CASE WHEN active THEN ',' ELSE ' keeps' END

@@ -1,7 +1,7 @@
 -- use: desk other_zones
 -- The time zones of a new session, and those set for the database and for roles, as far as they differ from this
 -- session's in winter or in summer: all, and one of them.
-SELECT string_agg(zone, ', ' ORDER BY zone), min(zone)
+SELECT string_agg(zone, ', ' ORDER BY zone) AS all_of_them, min(zone) AS one
 FROM (
     SELECT reset_val AS zone FROM pg_catalog.pg_settings WHERE name = 'TimeZone'
     UNION

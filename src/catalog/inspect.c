@@ -1,0 +1,201 @@
+#include "catalog/inspect.h"
+
+#include "base/hint.h"
+#include "catalog/columns.h"
+#include "catalog/notify.h"
+#include "catalog/order_trigger.h"
+#include "catalog/schema.h"
+#include "catalog/sequence.h"
+#include "sql/statements.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- facts that only these files need */
+
+static const struct inspection *inspection_of(const void *about)
+{
+    return about;
+}
+
+/* As a literal. */
+static int put_text(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    const struct inspection *inspection = inspection_of(about);
+    const struct table *table = inspection->tables.table;
+    const char *zone = inspection->tables.options->time_zone;
+    char role[QUOTED_BYTES_MAX];
+    const struct {
+        const char *name;
+        const char *text;
+    } texts[] = {
+        {"notify_text", table->notify_quoted},
+        {"role_text", role},
+        {"zone_text", zone != NULL ? zone : "UTC"},
+    };
+    size_t at = 0;
+
+    table_quote(inspection->session, session_role(inspection->session), role);
+    while (strcmp(texts[at].name, fact->name) != 0)
+        at++;
+    sql_put_literal(out, texts[at].text);
+    return 0;
+}
+
+static int put_name(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    sql_put_literal(out, inspection_of(about)->tables.table->columns[fact->column].name);
+    return 0;
+}
+
+static int put_column_text(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    sql_put_literal(out, inspection_of(about)->tables.table->columns[fact->column].quoted);
+    return 0;
+}
+
+static int put_long_s(FILE *out, const void *about)
+{
+    return fprintf(out, "%d", inspection_of(about)->long_s) < 0 ? -1 : 0;
+}
+
+static bool is_so(const void *about, const char *name)
+{
+    const struct inspection *inspection = inspection_of(about);
+    const struct table *table = inspection->tables.table;
+    const struct outbox_options *options = inspection->tables.options;
+    bool marks = options->on_sent == ON_SENT_MARK;
+    const struct sql_truth all[] = {
+        {"pooled", inspection->session->is_pooled},
+        {"readable", inspection->is_readable},
+        {"allow_superuser", options->allow_superuser},
+        {"zone_is_given", options->time_zone != NULL},
+        {"id_has_default", table->columns[COLUMN_ID].has_default},
+        {"created_at_lacks_zone", zone_is_lacking(&table->columns[COLUMN_CREATED_AT])},
+        {"due_lacks_zone", zone_is_lacking(&table->columns[COLUMN_DUE])},
+        {"sent_at_lacks_zone", marks && zone_is_lacking(&table->columns[COLUMN_SENT_AT])},
+        {"settles_column", !marks || table_is_marked_by_time(table)}, /* a list is tried */
+        {"deletes", schema_needs_delete(table, options)},
+    };
+
+    return sql_truth(all, name);
+}
+
+static const struct sql_fact facts[] = {
+    {"notify_text", .put_named = put_text},
+    {"role_text", .put_named = put_text},
+    {"zone_text", .put_named = put_text},
+    {"sent_at_name", .put_named = put_name, .column = COLUMN_SENT_AT},
+    {"created_at_text", .put_named = put_column_text, .column = COLUMN_CREATED_AT},
+    {"due_text", .put_named = put_column_text, .column = COLUMN_DUE},
+    {"sent_at_text", .put_named = put_column_text, .column = COLUMN_SENT_AT},
+    {"long_s", .put = put_long_s},
+    {"notify_lock", .text = FACT_NUMBER(NOTIFY_LOCK)},
+    {"pooled", .is = is_so},
+    {"readable", .is = is_so},
+    {"allow_superuser", .is = is_so},
+    {"zone_is_given", .is = is_so},
+    {"id_has_default", .is = is_so},
+    {"created_at_lacks_zone", .is = is_so},
+    {"due_lacks_zone", .is = is_so},
+    {"sent_at_lacks_zone", .is = is_so},
+    {"settles_column", .is = is_so},
+    {"deletes", .is = is_so},
+    {.name = NULL},
+};
+
+struct sql_facts inspect_facts(const struct inspection *inspection)
+{
+    return (struct sql_facts){.list = facts, .about = inspection};
+}
+
+/* ---- sections */
+
+static enum finding_level level_of(const char *word)
+{
+    if (strcmp(word, "ok") == 0)
+        return FINDING_OK;
+    return strcmp(word, "warning") == 0 ? FINDING_WARNING : FINDING_ERROR;
+}
+
+static int add_rows(const PGresult *result, struct findings *findings, struct error *error)
+{
+    if (PQnfields(result) != 3)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "its rows are not level, text and fix");
+    for (int row = 0; row < PQntuples(result); row++) {
+        const char *text = PQgetvalue(result, row, 1);
+        struct finding *finding =
+            findings_add(findings, level_of(PQgetvalue(result, row, 0)), "%s", text);
+
+        finding_fix(finding, "%s",
+                    PQgetisnull(result, row, 2) ? hint_find("connect-later", text_of(text))
+                                                : PQgetvalue(result, row, 2));
+    }
+    return 0;
+}
+
+static int run_section(const struct inspection *inspection, const struct sql_use *use,
+                       struct findings *findings, struct error *error)
+{
+    const struct sql_facts tables = table_facts(&inspection->tables);
+    struct sql_facts of_order = order_trigger_facts(&inspection->tables);
+    struct sql_facts all = inspect_facts(inspection);
+    PGresult *result;
+    char *sql;
+    int status;
+
+    of_order.more = &tables;
+    all.more = &of_order;
+    if (!sql_holds(use->condition, &all))
+        return 0;
+    sql = sql_render(use->text, &all);
+    if (sql == NULL)
+        return error_no_memory(error);
+    result = session_query(inspection->session, sql, 0, NULL, error);
+    free(sql);
+    status = result != NULL ? add_rows(result, findings, error) : -1;
+    PQclear(result);
+    return status;
+}
+
+void inspect_note_refused(const struct inspection *inspection, const char *what,
+                          struct findings *findings, struct error *error)
+{
+    struct finding *finding;
+
+    table_name_holders(inspection->tables.table, inspection->session, error);
+    finding =
+        findings_add(findings, FINDING_ERROR, "%s could not be looked at: %s", what, error->text);
+    if (error->hint[0] != '\0')
+        finding_fix(finding, "%s", error->hint);
+    else
+        finding_fix(finding, "outbox-relay sql %s prints the statement", what);
+    finding->is_schema = error->is_schema;
+}
+
+int inspect_sections(const struct inspection *inspection, const char *user,
+                     struct findings *findings, struct error *error)
+{
+    int refused = 0;
+
+    for (const struct sql_use *use = sql_uses; use->name != NULL; use++) {
+        if (strcmp(use->user, user) != 0 || run_section(inspection, use, findings, error) == 0)
+            continue;
+        if (inspection->session->conn == NULL)
+            return -1;
+        inspect_note_refused(inspection, use->name, findings, error);
+        refused++;
+    }
+    return refused;
+}
+
+int inspect_section(const struct inspection *inspection, const char *statement,
+                    struct findings *findings, struct error *error)
+{
+    const struct sql_use *use = sql_uses;
+
+    while (use->text != statement)
+        use++;
+    return run_section(inspection, use, findings, error);
+}

@@ -1,0 +1,36 @@
+#ifndef CATALOG_INSPECT_H
+#define CATALOG_INSPECT_H
+
+#include "base/finding.h"
+#include "catalog/facts.h"
+
+/*
+ * The findings of `check` that are queries. A section is a file catalog/sql/check_NN_NAME.sql; each
+ * of its rows is a finding: the level (ok, warning, error), the text, and what mends it (NULL: the
+ * advice of config/hints.tsv). The files' heads list the sections: those of "server" need no table,
+ * those of "check" an outbox that fits.
+ */
+
+struct inspection {
+    struct table_facts tables;
+    struct session *session;
+    bool is_readable; /* this role may read all rows of the outbox */
+    int long_s;       /* what holds VACUUM up for less is left out */
+};
+
+/* What only sections go by; their other facts are those of the tables. */
+struct sql_facts inspect_facts(const struct inspection *inspection);
+
+/* Adds the findings of each section of this user, which runs alone. One that PostgreSQL refuses is
+ * an error among them, and counted. Returns how many were refused; -1 with *error set when the
+ * connection is lost. */
+int inspect_sections(const struct inspection *inspection, const char *user,
+                     struct findings *findings, struct error *error);
+/* The same for one section, by its statement. 0, or -1 with *error set. */
+int inspect_section(const struct inspection *inspection, const char *statement,
+                    struct findings *findings, struct error *error);
+/* Adds that something could not be looked at. */
+void inspect_note_refused(const struct inspection *inspection, const char *what,
+                          struct findings *findings, struct error *error);
+
+#endif
