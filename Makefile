@@ -37,7 +37,7 @@ PRESETS    := $(sort $(wildcard config/presets/*.toml))
 STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql src/sql/shared/*.sql config/sql/*.sql config/sql/shared/*.sql))
 SOURCES    := $(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp))
 # Made of the files of config/ and of the files of SQL (below).
-EMBEDDED   := presets sample guesses hints inbox status_page statements statement_lists
+EMBEDDED   := presets sample guesses hints metrics inbox status_page statements statement_lists
 OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(EMBEDDED:%=$(BUILD)/obj/%.o)
 LIBRARY    := $(BUILD)/librelay.a
 BINARY     := $(BUILD)/outbox-relay
@@ -182,6 +182,13 @@ $(BUILD)/gen/hints.c: config/hints.tsv Makefile
 	@{ echo 'extern const struct hint { const char *where, *words, *advice; } embedded_hints[];'; \
 		echo 'const struct hint embedded_hints[] = {'; echo '#line 1 "$<"'; \
 		sed 's/^#.*//; s/[\\"]/\\&/g; s/\t/", "/g; s/..*/{"&"},/' $<; echo '{0, 0, 0}};'; } > $@
+
+# A table of the lines of config/metrics.tsv (http/metrics.h). The compiler names the line that has not six columns.
+$(BUILD)/gen/metrics.c: config/metrics.tsv Makefile
+	@mkdir -p $(@D)
+	@{ echo 'extern const struct metric { const char *name, *type, *help, *path, *labels, *zero; } embedded_metrics[];'; \
+		echo 'const struct metric embedded_metrics[] = {'; echo '#line 1 "$<"'; \
+		sed 's/^#.*//; s/[\\"]/\\&/g; s/\t/", "/g; s/..*/{"&"},/' $<; echo '{0, 0, 0, 0, 0, 0}};'; } > $@
 
 # src/ROOM/sql/NAME.sql, or config/sql/NAME.sql, is embedded as statement_NAME, without the lines that say who uses it (src/sql/statements.awk).
 # sql_own_names are the names that the statements give to what may stand beside columns of a user's table.

@@ -1,72 +1,110 @@
 /* status: one look, or with --watch one below the other until a signal comes. */
 #include "cli/cli.h"
 
+#include "admin/status/json.h"
 #include "admin/status/status.h"
-#include "cli/status_text.h"
 #include "cli/terminal.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define WATCH_MS 2000
 #define ANSWERS_MS 1000
+#define LINE_BYTES 4096 /* of a finding's text, or its fix, escaped */
+#define WRAPPED_LINES 3
 
 struct look {
     const struct arguments *arguments;
     const struct outbox_options *options;
     struct status_query query;
     struct admin *admin; /* NULL: not connected */
-    struct status last;
-    bool has_last;
+    json_t *document;    /* of the last look; NULL: there was none */
 };
 
-static void print_json(const struct status *status)
+static void close_admin(struct look *look)
 {
-    char *text = status_json(status);
+    admin_close(look->admin);
+    look->admin = NULL;
+}
+
+/* 0, or -1 with *error set. A look that fails leaves what the one before it has found. */
+static int take(struct look *look, struct error *error)
+{
+    json_t *document = NULL;
+
+    if (look->admin == NULL) {
+        look->admin = admin_open(look->options, error);
+        if (look->admin == NULL)
+            return -1;
+        if (admin_status_begin(look->admin, error) < 0) {
+            close_admin(look);
+            return -1;
+        }
+    }
+    look->query.before = look->document;
+    document = admin_status(look->admin, &look->query, error);
+    if (document == NULL) {
+        close_admin(look);
+        return -1;
+    }
+    json_decref(look->document);
+    look->document = document;
+    return 0;
+}
+
+static void print_json(const struct look *look)
+{
+    char *text = status_dump(look->document);
 
     terminal_print_json(text_of(text));
     free(text);
 }
 
-static int take(struct look *look, struct error *error)
+/* A line of status_text.sql. What mends a finding is one line, so that it can be copied. */
+static void print_line(const char *layout, const char *text, int columns)
 {
-    struct status status = {0};
-    bool is_new = look->admin == NULL;
+    char line[LINE_BYTES];
 
-    if (is_new)
-        look->admin = admin_open(look->options, error);
-    if (is_new && look->admin != NULL && admin_status_begin(look->admin, error) < 0) {
-        admin_close(look->admin);
-        look->admin = NULL;
+    (void)terminal_text(line, sizeof line, text_of(text), false);
+    if (strcmp(layout, "wrapped") == 0) {
+        terminal_put_wrapped(stdout, columns, "  ", WRAPPED_LINES, line);
+        return;
     }
-    if (look->admin == NULL || admin_status(look->admin, &look->query, &status, error) < 0) {
-        status_free(&status);
-        admin_close(look->admin);
-        look->admin = NULL;
+    if (columns > 0 && strcmp(layout, "cut") == 0)
+        (void)terminal_fit(line, sizeof line, line, columns);
+    (void)printf("%s\n", line);
+}
+
+static int print_text(struct look *look, struct error *error)
+{
+    int columns = terminal_columns();
+    PGresult *result;
+
+    (void)json_object_set_new(look->document, "_terminal", json_boolean(columns > 0));
+    (void)json_object_set_new(look->document, "_lanes", json_boolean(look->arguments->lanes));
+    result = admin_status_text(look->admin, look->document, error);
+    if (result == NULL)
         return -1;
-    }
-    if (look->has_last && status.per_s < 0)
-        status_compare(&status, &look->last);
-    status_free(&look->last);
-    look->last = status;
-    look->has_last = true;
+    for (int row = 0; row < PQntuples(result); row++)
+        print_line(PQgetvalue(result, row, 0), PQgetvalue(result, row, 1), columns);
+    PQclear(result);
     return 0;
 }
 
-static void print(const struct look *look)
+static int print(struct look *look, struct error *error)
 {
-    const struct status_view view = {.columns = terminal_columns(),
-                                     .lanes = look->arguments->lanes};
+    int result = 0;
 
     if (look->arguments->json)
-        print_json(&look->last);
+        print_json(look);
     else
-        status_print(&look->last, &view, stdout);
+        result = print_text(look, error);
     cli_flush();
+    return result;
 }
 
 /* ---- limits ---- */
@@ -89,51 +127,35 @@ static int count_max(const struct arguments *arguments)
     return arguments->max_parked >= max ? arguments->max_parked + 1 : max;
 }
 
-/* A number of rows that could not be read is above any limit. */
-static bool exceeds(const char *what, int64_t rows, bool is_bound, int limit)
+static json_t *pack_limit(int64_t limit)
 {
-    if (limit < 0 || (rows >= 0 && rows <= limit))
-        return false;
-    if (rows < 0)
-        (void)fprintf(stderr, "outbox-relay: %s is unknown, the limit is %d\n", what, limit);
-    else
-        (void)fprintf(stderr, "outbox-relay: %s is %" PRId64 "%s, the limit is %d\n", what, rows,
-                      is_bound ? " or more" : "", limit);
-    return true;
+    return limit >= 0 ? json_integer(limit) : json_null();
 }
 
-/* Rows of unknown age, as in a table without created_at, are older than any limit. */
-static bool exceeds_age(const struct status *status, int64_t limit_ms)
-{
-    bool is_unknown = status->backlog != 0 && status->backlog_oldest_s < 0;
-
-    if (limit_ms < 0 || (!is_unknown && status->oldest_s * 1000 <= (double)limit_ms))
-        return false;
-    if (is_unknown)
-        (void)fprintf(stderr, "outbox-relay: age is unknown, the limit is %.1f s\n",
-                      (double)limit_ms / 1000);
-    else
-        (void)fprintf(stderr, "outbox-relay: age is %.1f s, the limit is %.1f s\n",
-                      status->oldest_s, (double)limit_ms / 1000);
-    return true;
-}
-
-static enum exit_status judge(const struct look *look)
+/* A line on stderr for each limit that is exceeded. */
+static enum exit_status judge(struct look *look)
 {
     const struct arguments *arguments = look->arguments;
-    const struct status *last = &look->last;
-    int64_t parked = last->parked; /* but those that are meant to wait */
-    bool above = exceeds_age(last, arguments->max_age_ms);
+    enum exit_status status = EXIT_DONE;
+    struct error error;
+    PGresult *result;
 
-    above =
-        exceeds("backlog", last->backlog, last->backlog_is_bound, arguments->max_backlog) || above;
-    above = exceeds("dead", last->dead, last->dead_is_bound, arguments->max_dead) || above;
-    above = exceeds("parked", parked > 0 ? parked - last->scheduled : parked, last->parked_is_bound,
-                    arguments->max_parked) ||
-            above;
+    (void)json_object_set_new(
+        look->document, "_limits",
+        json_pack("{s:o, s:o, s:o, s:o}", "age", pack_limit(arguments->max_age_ms), "backlog",
+                  pack_limit(arguments->max_backlog), "dead", pack_limit(arguments->max_dead),
+                  "parked", pack_limit(arguments->max_parked)));
+    result = admin_status_limits(look->admin, look->document, &error);
+    if (result == NULL)
+        return cli_fail(&error);
+    for (int row = 0; row < PQntuples(result); row++) {
+        (void)fprintf(stderr, "outbox-relay: %s\n", PQgetvalue(result, row, 0));
+        status = EXIT_RUNTIME;
+    }
+    PQclear(result);
     if (arguments->json)
-        print_json(last);
-    return above ? EXIT_RUNTIME : EXIT_DONE;
+        print_json(look);
+    return status;
 }
 
 /* ---- --watch ---- */
@@ -152,7 +174,8 @@ static void watch(struct look *look)
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         (void)signal(endings[i], end);
-    print(look);
+    if (print(look, &error) < 0)
+        (void)cli_fail(&error);
     while (!ferror(stdout)) {
         (void)poll(NULL, 0, WATCH_MS);
         if (take(look, &error) < 0) {
@@ -161,7 +184,8 @@ static void watch(struct look *look)
         }
         if (!look->arguments->json)
             (void)putchar('\n');
-        print(look);
+        if (print(look, &error) < 0)
+            (void)cli_fail(&error);
     }
 }
 
@@ -191,9 +215,9 @@ enum exit_status cli_status(const struct arguments *arguments, struct config *co
         status = judge(&look);
     else if (arguments->watch)
         watch(&look);
-    else
-        print(&look);
-    status_free(&look.last);
+    else if (print(&look, &error) < 0)
+        status = cli_fail(&error);
+    json_decref(look.document);
     admin_close(look.admin);
     return status;
 }

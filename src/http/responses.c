@@ -1,6 +1,8 @@
 #include "http/responses.h"
 
+#include "admin/status/json.h"
 #include "base/text.h"
+#include "http/metrics.h"
 #include "http/page_hashes.h" /* made with the program, of config/status-page.html */
 
 #include <inttypes.h>
@@ -26,8 +28,10 @@ static int put_page(FILE *out, const struct response_source *source)
 static int put_metrics(FILE *out, const struct response_source *source)
 {
     const struct sample *sample = sampler_lock(source->sampler);
+    json_t *document = status_document(source->options, source->report, sample);
 
-    metrics_put(out, source->report, sample);
+    metrics_put(out, document, source->report);
+    json_decref(document);
     sampler_unlock(source->sampler);
     return 200;
 }
@@ -88,13 +92,16 @@ static int put_readiness(FILE *out, const struct response_source *source)
 static int put_status(FILE *out, const struct response_source *source)
 {
     const struct sample *sample;
+    json_t *document;
     bool is_known;
     char *json;
 
     sampler_want_relays(source->sampler);
     sample = sampler_lock(source->sampler);
-    is_known = sample->is_known;
-    json = status_answer(source->options, source->report, sample);
+    is_known = sample->document != NULL;
+    document = status_document(source->options, source->report, sample);
+    json = status_dump(document);
+    json_decref(document);
     sampler_unlock(source->sampler);
     (void)fprintf(out, "%s\n", json != NULL ? json : "{\"error\":\"out of memory\"}");
     free(json);

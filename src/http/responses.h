@@ -28,11 +28,9 @@ struct response response_to_method(void);
 /* The response to a request whose Host is not one of this machine. */
 struct response response_to_host(void);
 
-/* Writes all metrics in Prometheus' text format, version 0.0.4. A figure that is not known is left
- * out. */
-void metrics_put(FILE *out, const struct relay_report *report, const struct sample *sample);
-/* One line of JSON (docs/monitoring.md says what is in it). NULL: no memory. free() it. */
-char *status_answer(const struct relay_options *options, const struct relay_report *report,
-                    const struct sample *sample);
+/* What /status answers (docs/monitoring.md), and the metrics are drawn from; json_decref() it.
+ * NULL: no memory. */
+json_t *status_document(const struct relay_options *options, const struct relay_report *report,
+                        const struct sample *sample);
 
 #endif

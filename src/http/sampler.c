@@ -28,8 +28,7 @@ struct sampler {
     struct sample sample;
 };
 
-static int measure(struct sampler *sampler, struct admin *admin, struct status *status,
-                   struct gauges *gauges, struct error *error)
+static json_t *measure(struct sampler *sampler, struct admin *admin, struct error *error)
 {
     int64_t wanted_ms = atomic_load(&sampler->wanted_at_ms);
     bool wanted = wanted_ms != 0 && clock_now_ms() - wanted_ms < RELAYS_MS;
@@ -38,59 +37,47 @@ static int measure(struct sampler *sampler, struct admin *admin, struct status *
                                        .sink_count = sampler->options->sink_count,
                                        .self = sampler->report->name,
                                        .wait_ms = wanted ? ANSWER_MS : 0,
-                                       .count_max = SAMPLER_COUNT_MAX};
+                                       .count_max = SAMPLER_COUNT_MAX,
+                                       .has_storage = true,
+                                       .before = sampler->sample.document};
 
-    if (admin_status(admin, &query, status, error) < 0)
-        return -1;
-    return admin_gauges(admin, status, gauges, error);
+    return admin_status(admin, &query, error);
 }
 
-static void log_unknown(const struct status *status)
+static bool knows_all(const json_t *document)
 {
-    for (int i = 0; i < status->attention.count; i++)
-        if (strncmp(status->attention.items[i].text, "unknown: ", 9) == 0)
-            log_event(LOG_WARN, LOG_FIELDS(.hint = status->attention.items[i].fix),
-                      "http: of the figures of the database one is %s",
-                      status->attention.items[i].text);
+    return json_integer_value(json_object_get(document, "_unknown")) == 0;
 }
 
-/* Where the role may not see since when a snapshot is held, as a restricted one may not, it is held
- * at least as long as it has been seen here. */
-static void note_held(const struct sample *before, struct gauges *gauges, int64_t now_ms)
+static void log_unknown(const json_t *document)
 {
-    const struct gauges *last = &before->gauges;
-    bool same = before->is_known && strcmp(last->xmin_kind, gauges->xmin_kind) == 0 &&
-                strcmp(last->xmin_holder, gauges->xmin_holder) == 0 &&
-                gauges->xmin_age >= last->xmin_age;
+    const json_t *attention = json_object_get(document, "attention");
 
-    if (gauges->xmin_kind[0] != '\0' && gauges->xmin_for_s < 0)
-        gauges->xmin_for_s =
-            same ? last->xmin_for_s + (double)(now_ms - before->taken_at_ms) / 1000 : 0;
+    for (size_t i = 0; i < json_array_size(attention); i++) {
+        const json_t *item = json_array_get(attention, i);
+        const char *text = json_string_value(json_object_get(item, "text"));
+
+        if (strncmp(text, "unknown: ", 9) == 0)
+            log_event(LOG_WARN, LOG_FIELDS(.hint = json_string_value(json_object_get(item, "fix"))),
+                      "http: of the figures of the database one is %s", text);
+    }
 }
 
-static void keep(struct sampler *sampler, struct status *status, struct gauges *gauges,
-                 int64_t began_ms)
+static void keep(struct sampler *sampler, json_t *document, int64_t began_ms)
 {
     struct sample *sample = &sampler->sample;
-    struct status before;
 
     (void)pthread_mutex_lock(&sampler->lock);
-    before = sample->status;
     if (sample->has_failed && sample->is_connected)
         log_info("http: the figures of the database are up to date again");
-    if (before.unknown == 0 && status->unknown > 0)
-        log_unknown(status);
-    if (sample->is_known)
-        status_compare(status, &before);
-    sample->status = *status;
-    note_held(sample, gauges, clock_now_ms());
-    sample->gauges = *gauges;
-    sample->is_known = true;
+    if (knows_all(sample->document) && !knows_all(document))
+        log_unknown(document);
+    json_decref(sample->document);
+    sample->document = document;
     sample->has_failed = false;
     sample->taken_at_ms = clock_now_ms();
     sample->took_ms = sample->taken_at_ms - began_ms;
     (void)pthread_mutex_unlock(&sampler->lock);
-    status_free(&before);
 }
 
 static void fail(struct sampler *sampler, bool is_connected, const struct error *error)
@@ -114,8 +101,7 @@ static struct admin *sample(struct sampler *sampler, struct admin *admin)
     int64_t unsent_from = atomic_load(&sampler->report->unsent_from);
     uint64_t connects = report_connects(sampler->report);
     int64_t began_ms = clock_now_ms();
-    struct status status = {0};
-    struct gauges gauges;
+    json_t *document;
     struct error error;
 
     if (connects != sampler->connects) {
@@ -136,12 +122,12 @@ static struct admin *sample(struct sampler *sampler, struct admin *admin)
         }
     }
     admin_gauges_unsent_from(admin, unsent_from);
-    if (measure(sampler, admin, &status, &gauges, &error) == 0) {
-        keep(sampler, &status, &gauges, began_ms);
+    document = measure(sampler, admin, &error);
+    if (document != NULL) {
+        keep(sampler, document, began_ms);
         return admin;
     }
     fail(sampler, true, &error);
-    status_free(&status);
     admin_close(admin);
     return NULL;
 }
@@ -204,7 +190,7 @@ void sampler_close(struct sampler *sampler)
         (void)pthread_detach(sampler->thread);
         return;
     }
-    status_free(&sampler->sample.status);
+    json_decref(sampler->sample.document);
     stop_free(&sampler->stop);
     (void)pthread_mutex_destroy(&sampler->lock);
     free(sampler);

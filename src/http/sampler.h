@@ -15,13 +15,11 @@
 #define SAMPLER_COUNT_MAX 10000 /* counting unsent, parked or dead rows stops here */
 
 struct sample {
-    bool is_known; /* a measurement has succeeded; status and gauges are those of the last one */
+    json_t *document;    /* of the last measurement that succeeded (status.h); NULL: none has */
     int64_t taken_at_ms; /* when it ended, clock_now_ms() */
     int64_t took_ms;     /* how long it took */
-    struct status status;
-    struct gauges gauges;
-    bool has_failed;   /* the last attempt failed, with this error */
-    bool is_connected; /* it failed although there was a connection */
+    bool has_failed;     /* the last attempt failed, with this error */
+    bool is_connected;   /* it failed although there was a connection */
     struct error error;
 };
 

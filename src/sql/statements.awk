@@ -5,12 +5,12 @@
 # and which facts are true in it besides.
 
 BEGIN {
-    split("lane desk parked server check", list)
+    split("lane desk parked server check figures answers attention storage", list)
     for (i in list)
         users[list[i]] = 1
     # What a head may say behind "with". The first two are for the list of a lane's statements alone.
     split("levels blocked first from_parked from_refused unsent_from borrowed by_id shown changed picks drops newest_first " \
-          "as_json would_change of_none numbers", list)
+          "as_json would_change of_none numbers few_rows", list)
     for (i in list)
         given[list[i]] = 1
     # What init makes by files of config/sql.

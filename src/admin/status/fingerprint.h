@@ -28,16 +28,10 @@ struct fingerprint {
 
 /* The eight digits of a text. */
 void fingerprint_hash(const char *text, char out[FINGERPRINT_HASH_BYTES]);
-/* All of it in eight digits; "": it is unknown. */
-void fingerprint_whole(const struct fingerprint *fingerprint, char out[FINGERPRINT_HASH_BYTES]);
-bool fingerprint_is_same(const struct fingerprint *a, const struct fingerprint *b);
-/* In what the second differs: "routes; settings of sink bus". Cut where `out` ends. */
-void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *b, char *out,
-                         size_t size);
-
 /* {"routes": HASH, "outbox": HASH, "sinks": [[SERVER, SETTINGS]]}. NULL: no memory. */
 json_t *fingerprint_pack(const struct fingerprint *fingerprint);
-/* The same with a list of objects with the names of the sinks. Anything else leaves it unknown. */
-void fingerprint_read(struct fingerprint *fingerprint, const json_t *packed, const json_t *sinks);
+/* The same, but "sinks" is an object: {NAME: [SERVER, SETTINGS]}, as relays.sql makes it of an
+ * answer. */
+json_t *fingerprint_by_name(const struct fingerprint *fingerprint);
 
 #endif

@@ -1,18 +1,15 @@
 #ifndef ADMIN_STATUS_JSON_H
 #define ADMIN_STATUS_JSON_H
 
-#include "admin/status/status.h"
-
 #include <jansson.h>
+#include <stdint.h>
 
-/* The parts of status as JSON, for /status, which says more than the command. The caller owns what
- * is returned. NULL: no memory. */
+/* JSON, for status and for what a process says of itself. The caller owns what is returned. NULL:
+ * no memory. */
 
-/* The object of status_json(). */
-json_t *status_pack(const struct status *status);
-/* The object as one line in ASCII, for the caller to free(). The object is released. NULL is
- * allowed. */
-char *status_dump(json_t *object);
+/* The document of status (status.h) without what is for the program alone, as one line in ASCII,
+ * for the caller to free(). */
+char *status_dump(const json_t *document);
 
 /* Texts of servers and of other relays need not be UTF-8. */
 json_t *pack_text(const char *text);

@@ -1,4 +1,4 @@
--- Part: the values of the oldest unsent rows, $1 of them, or of each slice with order = "key".
+-- Part: the values of the oldest unsent rows, $1 of them (16 with few_rows), or of each slice with order = "key".
 SELECT {id} AS id, {event_id} AS event_id, {topic} AS topic, {key} AS key, {type} AS type, {payload} AS payload,
        {headers} AS headers, {created_at} AS created_at
 FROM
@@ -14,13 +14,13 @@ FROM
           AND {slice_of_row} >= relay_slice
           {end}
           AND {slice_of_row} < relay_slice + 1
-        ORDER BY {slice_of_row}, {id} LIMIT $1::int8
+        ORDER BY {slice_of_row}, {id} LIMIT {if few_rows}16{else}$1::int8{end}
     ) {outbox_name}
     {else}
     (
         SELECT *
         FROM {outbox}
         WHERE {unsent} AND {is_not_noted} AND {if seeks_from}{id} >= {unsent_from}{else}true{end}
-        ORDER BY {id} LIMIT $1::int8
+        ORDER BY {id} LIMIT {if few_rows}16{else}$1::int8{end}
     ) {outbox_name}
     {end}

@@ -1,5 +1,5 @@
--- Part: the unsent rows, of which the statement takes $1: with order = "key" from each slice's lowest id on, if it is
--- known, because that is cheaper than a scan of all of an index.
+-- Part: the unsent rows, of which the statement takes {count_max}: with order = "key" from each slice's lowest id on,
+-- if it is known, because that is cheaper than a scan of all of an index.
 {if seeks_slices}
 generate_series(0, {slices} - 1) relay_slices (relay_slice),
 LATERAL (
@@ -7,7 +7,7 @@ LATERAL (
     FROM {outbox}
     WHERE {unsent} AND {is_not_noted} AND ({slice_of_row}, {id}) >= (relay_slice, {unsent_from})
       AND {slice_of_row} < relay_slice + 1
-    ORDER BY {slice_of_row}, {id} LIMIT $1::int8
+    ORDER BY {slice_of_row}, {id} LIMIT {count_max}
 ) {outbox_name}
 {else}
 (

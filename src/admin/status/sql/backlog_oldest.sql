@@ -1,16 +1,21 @@
--- use: desk backlog_oldest if aged
--- use: desk backlog_oldest_from if aged integer_ids with unsent_from
--- The age in seconds of the oldest unsent row, how many of the rows looked at have a created_at that gives no age, and
--- the first of these.
--- $1 int8 how many rows are looked at, of each slice with order = "key".
-SELECT extract(epoch FROM clock_timestamp() - min(created)),
-       count(*) FILTER (WHERE created IS NULL),
-       (array_agg(named ORDER BY id) FILTER (WHERE created IS NULL))[1]
+-- use: figures backlog_oldest if aged with few_rows
+-- use: desk backlog_oldest_from if aged integer_ids with few_rows unsent_from
+-- section: the age of the oldest unsent row
+-- without: {"backlog_oldest_seconds": null, "oldest_seconds": null, "_ageless": 0}
+-- The age of the oldest unsent row, how many of the rows looked at have a created_at that gives no age, and the first
+-- of these.
+SELECT jsonb_build_object(
+    'backlog_oldest_seconds', age, 'oldest_seconds', age, '_ageless', ageless, '_ageless_row', row)
 FROM (
-    SELECT id,
-           {created_time} AS created,
-           left(id::text, 64) || ' has ' || coalesce(left(created_at::text, 64), 'NULL') AS named
+    SELECT round(extract(epoch FROM greatest(clock_timestamp(), min(created)) - min(created))::numeric, 6) AS age,
+           count(*) FILTER (WHERE created IS NULL) AS ageless,
+           (array_agg(named ORDER BY id) FILTER (WHERE created IS NULL))[1] AS row
     FROM (
-        {oldest_unsent}
-    ) unsent
-) aged
+        SELECT id,
+               {created_time} AS created,
+               left(id::text, 64) || ' has ' || coalesce(left(created_at::text, 64), 'NULL') AS named
+        FROM (
+            {oldest_unsent}
+        ) unsent
+    ) aged
+) oldest

@@ -1,8 +1,9 @@
--- use: desk held_rows if key_is_indexed
+-- use: storage held_rows if key_is_indexed
+-- section: rows behind dead ones
+-- without: {"held_rows": null, "held_keys": null}
 -- How many parked rows wait behind a dead row of their key, and how many keys these have, both up to a limit: the first
 -- rows of the first dead keys. Of a key, its dead row comes first.
--- $1 int8 the limit.
-SELECT count(*), count(DISTINCT key)
+SELECT jsonb_build_object('held_rows', count(*), 'held_keys', count(DISTINCT key))
 FROM (
     SELECT dead.key, of_key.state
     FROM (
@@ -16,8 +17,8 @@ FROM (
         WHERE sent_at IS NULL AND key IS NOT NULL
           AND hashtextextended({key_text}, 0)
               = hashtextextended(dead.key, 0) AND {key_text} = dead.key
-        LIMIT $1::int8
+        LIMIT 10000
     ) of_key
-    LIMIT $1::int8
+    LIMIT 10000
 ) held
 WHERE state = 'behind'

@@ -1,7 +1,10 @@
--- use: desk table_sizes
+-- use: storage table_sizes
+-- section: the sizes of the tables
+-- without: {"table_bytes": null, "index_bytes": null, "parked_table_bytes": null, "dead_tuples": null}
 -- The dead tuples of the outbox by PostgreSQL's statistics, its size with its indexes, that of the indexes, and the
 -- size of the parked table with its indexes.
-SELECT (SELECT n_dead_tup FROM pg_catalog.pg_stat_user_tables WHERE relid = to_regclass({outbox_text})),
-       pg_total_relation_size(to_regclass({outbox_text})),
-       pg_indexes_size(to_regclass({outbox_text})),
-       pg_total_relation_size(to_regclass({parked_text}))
+SELECT jsonb_build_object(
+    'dead_tuples', (SELECT n_dead_tup FROM pg_catalog.pg_stat_user_tables WHERE relid = to_regclass({outbox_text})),
+    'table_bytes', pg_total_relation_size(to_regclass({outbox_text})),
+    'index_bytes', pg_indexes_size(to_regclass({outbox_text})),
+    'parked_table_bytes', pg_total_relation_size(to_regclass({parked_text})))
