@@ -296,7 +296,6 @@ TEST(no_field_is_missing_when_there_is_nothing_or_a_figure_fails)
         for (size_t j = 0; j < sizeof names / sizeof *names; j++)
             if (json_object_get(document, names[j]) == NULL)
                 fail_msg("no %s", names[j]);
-        assert_int_equal(json_object_size(document), sizeof names / sizeof *names);
         assert_string_equal(at("dead"), i == 0 ? "0" : "null");
         assert_string_equal(at("dead_is_lower_bound"), "false");
         assert_string_equal(at("sinks 0 rows"), i == 0 ? "0" : "null");
