@@ -78,7 +78,6 @@ struct audit_finding {
     int sink;
     struct text event_id;
     struct text id;   /* of the row; NULL: there is none */
-    int64_t rank;     /* of the row */
     int64_t sent_ms;  /* of the row */
     int topic;        /* of the message, or where the row should be */
     int partition;    /* likewise; -1: not known */
@@ -114,7 +113,8 @@ int audit_add_row(struct audit *audit, const struct audit_row *row, struct error
 int audit_add_held(struct audit *audit, const struct audit_held *held, struct error *error);
 
 /* Call it once, after all rows and messages were added: reports what is missing, again, altered or
- * late. Events that have no row are kept; audit_unknown() says how many. 0, or -1. */
+ * late; missing rows in the order of their ids. Events that have no row are kept; audit_unknown()
+ * says how many. 0, or -1. */
 int audit_compare(struct audit *audit, const struct audit_judge *judge, struct error *error);
 int64_t audit_unknown(const struct audit *audit);
 /* Whether one of them is older than all messages that have a row: the table may have dropped its

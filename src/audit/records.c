@@ -71,6 +71,16 @@ static int compare_placed(const void *a, const void *b)
     return order != 0 ? order : compare_numbers(left->rank, right->rank);
 }
 
+/* By the order of the ids. */
+static int compare_ranks(const void *a, const void *b)
+{
+    const struct record *left = *(const struct record *const *)a;
+    const struct record *right = *(const struct record *const *)b;
+    int order = compare_numbers(left->rank, right->rank);
+
+    return order != 0 ? order : compare_events(a, b);
+}
+
 /* ---- all of them ---- */
 
 struct audit *audit_open(size_t memory, struct error *error)
@@ -87,7 +97,7 @@ struct audit *audit_open(size_t memory, struct error *error)
     if (EVP_DigestInit_ex(audit->hashing, EVP_sha256(), NULL) != 1)
         (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "OpenSSL has no SHA-256");
     else if ((audit->events = sorter_open(memory, compare_events, error)) != NULL &&
-             (audit->absent = sorter_open(memory, compare_events, error)) != NULL &&
+             (audit->absent = sorter_open(memory, compare_ranks, error)) != NULL &&
              (audit->placed = sorter_open(memory, compare_placed, error)) != NULL &&
              (audit->unknown = sorter_open(memory, compare_events, error)) != NULL)
         return audit;
@@ -310,7 +320,6 @@ struct audit_finding records_finding(const struct record *row, const struct reco
     return (struct audit_finding){
         .event_id = {ids->texts, ids->event_id_len},
         .id = {row != NULL ? row->texts + row->event_id_len : NULL, ids->id_len},
-        .rank = ids->rank,
         .sent_ms = ids->sent_ms,
         .sink = place->sink,
         .topic = place->topic,

@@ -32,7 +32,7 @@ struct audit {
     const struct audit_judge *judge; /* during a comparison */
     EVP_MD_CTX *hashing;
     struct sorter *events;  /* rows and messages, by event */
-    struct sorter *absent;  /* rows that are not held, by event */
+    struct sorter *absent;  /* rows that are not held, in the order of their ids */
     struct sorter *placed;  /* rows with the place where they are held first, by key and place */
     struct sorter *unknown; /* messages of events without a row, and ids that are known, by event */
     int64_t unknown_count;

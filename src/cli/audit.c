@@ -411,29 +411,20 @@ static int judge_unknown(struct auditing *auditing, const struct audit_judge *ju
     return 0;
 }
 
-static void free_missing(struct missing_row *row)
-{
-    free(row->id);
-    free(row->event_id);
-}
-
 /* Of those that are not kept only the number is known, and no repair is tried. */
 static void keep_missing(struct auditing *auditing, const struct audit_finding *finding)
 {
-    struct missing_row row = {.rank = finding->rank};
+    char *id = strndup(finding->id.data, finding->id.len);
+    char *event_id = strndup(finding->event_id.data, finding->event_id.len);
 
     auditing->missing_count++;
-    if (auditing->missing_kept == AUDIT_REPAIR_MAX ||
-        broker_reserve(&auditing->missing, &auditing->missing_capacity, auditing->missing_kept + 1,
-                       sizeof(*auditing->missing)) < 0)
-        return;
-    row.id = strndup(finding->id.data, finding->id.len);
-    row.event_id = strndup(finding->event_id.data, finding->event_id.len);
-    if (row.id == NULL || row.event_id == NULL) {
-        free_missing(&row);
+    if (auditing->missing_kept == AUDIT_REPAIR_MAX || id == NULL || event_id == NULL) {
+        free(id);
+        free(event_id);
         return;
     }
-    auditing->missing[auditing->missing_kept++] = row;
+    auditing->missing_ids[auditing->missing_kept] = id;
+    auditing->missing_event_ids[auditing->missing_kept++] = event_id;
 }
 
 static void take_finding(void *closure, const struct audit_finding *finding)
@@ -457,14 +448,6 @@ static int compare(struct auditing *auditing, struct error *error)
 
 /* ---- repair ---- */
 
-static int compare_missing(const void *a, const void *b)
-{
-    int64_t left = ((const struct missing_row *)a)->rank;
-    int64_t right = ((const struct missing_row *)b)->rank;
-
-    return (left > right) - (left < right);
-}
-
 /* Without a terminal to ask on, --yes says it. */
 static bool is_confirmed(const struct auditing *auditing)
 {
@@ -481,18 +464,15 @@ static bool is_confirmed(const struct auditing *auditing)
 /* Returns how many were copied, or -1. */
 static int64_t replay_step(struct auditing *auditing, int64_t from, int count, struct error *error)
 {
-    const char *ids[REPAIR_STEP];
-    const char *event_ids[REPAIR_STEP];
     const struct replay_request request = {
-        .ids = ids, .event_ids = event_ids, .id_count = count, .is_repair = true};
+        .ids = (const char *const *)auditing->missing_ids + from,
+        .event_ids = (const char *const *)auditing->missing_event_ids + from,
+        .id_count = count,
+        .is_repair = true};
     int64_t rate = auditing->arguments->rate > 0 ? auditing->arguments->rate : REPLAY_RATE;
     struct replay *replay;
     int64_t copied = -1;
 
-    for (int i = 0; i < count; i++) {
-        ids[i] = auditing->missing[from + i].id;
-        event_ids[i] = auditing->missing[from + i].event_id;
-    }
     replay = admin_replay_open(auditing->admin, &request, error);
     if (replay != NULL)
         copied = cli_copy_rows(replay, count, rate, error);
@@ -521,7 +501,6 @@ static int repair(struct auditing *auditing, struct error *error)
         (void)fprintf(stderr, count == 0 ? "nothing to repair\n" : "nothing was sent again\n");
         return 0;
     }
-    qsort(auditing->missing, (size_t)count, sizeof(*auditing->missing), compare_missing);
     for (int64_t at = 0; at < count; at += REPAIR_STEP) {
         int64_t left = count - at;
         int64_t step =
@@ -588,6 +567,10 @@ static int audit(struct auditing *auditing, struct error *error)
     auditing->began_ms = admin_clock_ms(auditing->admin, error);
     if (auditing->began_ms < 0)
         return -1;
+    auditing->missing_ids = calloc(AUDIT_REPAIR_MAX, sizeof(*auditing->missing_ids));
+    auditing->missing_event_ids = calloc(AUDIT_REPAIR_MAX, sizeof(*auditing->missing_event_ids));
+    if (auditing->missing_ids == NULL || auditing->missing_event_ids == NULL)
+        return error_no_memory(error);
     auditing->audit = audit_open(AUDIT_MEMORY, error);
     if (auditing->audit == NULL || read_rows(auditing, error) < 0 ||
         read_messages(auditing, error) < 0 || compare(auditing, error) < 0)
@@ -626,9 +609,12 @@ enum exit_status cli_audit(const struct arguments *arguments, struct config *con
     admin_close(auditing->admin);
     audit_close(auditing->audit);
     close_sinks(auditing);
-    for (int i = 0; i < auditing->missing_kept; i++)
-        free_missing(&auditing->missing[i]);
-    free(auditing->missing);
+    for (int i = 0; i < auditing->missing_kept; i++) {
+        free(auditing->missing_ids[i]);
+        free(auditing->missing_event_ids[i]);
+    }
+    free(auditing->missing_ids);
+    free(auditing->missing_event_ids);
     for (int kind = 0; kind < AUDIT_FINDINGS; kind++)
         for (int i = 0; i < AUDIT_SHOWN; i++)
             free(auditing->shown[kind][i]);

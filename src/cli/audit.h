@@ -30,12 +30,6 @@ struct audited_sink {
     struct error error; /* !is_read: why */
 };
 
-struct missing_row {
-    int64_t rank;
-    char *id;
-    char *event_id;
-};
-
 struct auditing {
     const struct arguments *arguments;
     struct config *config;
@@ -51,9 +45,9 @@ struct auditing {
     int reading;          /* the sink that is being read */
     struct progress progress;
     char *shown[AUDIT_FINDINGS][AUDIT_SHOWN];
-    struct missing_row *missing; /* for --repair */
+    char **missing_ids, **missing_event_ids; /* for --repair, in the order of the ids */
     int64_t missing_count;
-    int missing_kept, missing_capacity;
+    int missing_kept; /* of AUDIT_REPAIR_MAX */
 };
 
 /* audit_text.c */

@@ -162,6 +162,8 @@ static const struct planted {
     {"nothing at all has no finding", "", "", ""},
     {"rows that are held once and as they are have no finding", "a b", "b a", "found 2"},
     {"a row that is not held is missing", "b event", "b", "missing event row 2, found 1"},
+    {"missing rows come in the order of their ids", "c b a", "b",
+     "missing c row 1, missing a row 3, found 1"},
     {"an unknown event is reported for each sink, and its repeats are again", "", "u u u@1 u@1",
      "again u at 2, again u at 4, unknown u at 1, unknown u at 3"},
     {"the first of two that were swapped is not late", "a.k b.k c.k z.l", "b a c z",
