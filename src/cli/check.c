@@ -206,6 +206,7 @@ enum exit_status cli_check(const struct arguments *arguments, struct config *con
     struct batch waiting;
     enum exit_status status;
 
+    trace_init();
     if (findings_init(&findings) < 0 || batch_init(&waiting, TOPICS_MAX) < 0)
         return EXIT_RUNTIME;
     (void)findings_add(&findings, FINDING_OK, "configuration %s",

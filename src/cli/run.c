@@ -40,7 +40,7 @@ static int64_t count_unsent(const struct outbox_options *options)
 struct reloading {
     struct trace *trace;
     const char *path;     /* as given with -c; NULL: the usual places */
-    struct config config; /* as it is now; its strings are those of the first one */
+    struct config config; /* as it is now; its strings are those of the first one, but in [trace] */
 };
 
 static void log_change(const struct config_change *change, void *closure)
@@ -88,7 +88,8 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
 
     if (relay != NULL) {
         reloading.trace = trace_open(&config->trace, relay_report(relay)->name);
-        relay_on_spans(relay, reloading.trace);
+        relay_trace(relay, reloading.trace);
+        config->trace = (struct trace_options){0}; /* the copy's now, which SIGHUP changes */
     }
     /* A drain is short and may run beside relays that use the port. */
     if (relay != NULL && !arguments->drain)

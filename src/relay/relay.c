@@ -393,7 +393,7 @@ void relay_on_hangup(struct relay *relay, const struct relay_options *(*read)(vo
     relay->read_closure = closure;
 }
 
-void relay_on_spans(struct relay *relay, struct trace *trace)
+void relay_trace(struct relay *relay, struct trace *trace)
 {
     relay->report.trace = trace;
     for (int i = 0; i < relay->options->lanes; i++)

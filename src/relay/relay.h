@@ -36,7 +36,7 @@ void relay_on_hangup(struct relay *relay, const struct relay_options *(*read)(vo
                      void *closure);
 
 /* Where the lanes' spans go, which must outlive relay_run(); NULL: nowhere. Call it before that. */
-void relay_on_spans(struct relay *relay, struct trace *trace);
+void relay_trace(struct relay *relay, struct trace *trace);
 
 /* The relay's report on itself. Any thread may read it from relay_open to relay_close. */
 const struct report *relay_report(const struct relay *relay);

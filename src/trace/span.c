@@ -28,18 +28,14 @@ static bool is_id(const char *digits, size_t len)
     return false;
 }
 
-/* The lowest bit of the last digit. */
-static bool is_sampled(const char *flags)
-{
-    return memchr("13579bdf", flags[1], 8) != NULL;
-}
-
-/* A version after 00 may have more behind these fields; "ff" is none. */
+/* A version after 00 may have more behind these fields; "ff" is none. Most rows are not sampled, so
+ * that is looked at first: the lowest bit of the flags' last digit. */
 bool span_read_parent(struct text traceparent, struct span_parent *parent)
 {
     const char *text = traceparent.data;
 
-    if (text == NULL || traceparent.len < PARENT_LEN || !is_hex(text, VERSION_LEN) ||
+    if (text == NULL || traceparent.len < PARENT_LEN ||
+        memchr("13579bdf", text[PARENT_LEN - 1], 8) == NULL || !is_hex(text, VERSION_LEN) ||
         memcmp(text, "ff", VERSION_LEN) == 0)
         return false;
     if (traceparent.len > PARENT_LEN &&
@@ -47,7 +43,7 @@ bool span_read_parent(struct text traceparent, struct span_parent *parent)
         return false;
     if (text[TRACE_AT - 1] != '-' || text[ID_AT - 1] != '-' || text[FLAGS_AT - 1] != '-' ||
         !is_id(text + TRACE_AT, TRACE_LEN) || !is_id(text + ID_AT, ID_LEN) ||
-        !is_hex(text + FLAGS_AT, 2) || !is_sampled(text + FLAGS_AT))
+        !is_hex(text + FLAGS_AT, 2))
         return false;
     span_copy(parent->trace_id, SPAN_TRACE_BYTES, (struct text){text + TRACE_AT, TRACE_LEN});
     span_copy(parent->id, SPAN_ID_BYTES, (struct text){text + ID_AT, ID_LEN});

@@ -387,7 +387,6 @@ void trace_inspect(const struct trace_options *options, struct findings *finding
         free(document.text);
         return;
     }
-    collector_init();
     collector = collector_open();
     if (document.text != NULL && collector != NULL &&
         collector_configure(collector, options) == 0) {
