@@ -163,5 +163,4 @@ void fingerprint_make(struct fingerprint *fingerprint, const struct relay_option
         whole = hash_server(&options->sinks[i], sink->server) &&
                 hash_settings(&options->sinks[i], sink->settings);
     }
-    fingerprint->is_known = whole;
 }

@@ -93,9 +93,13 @@ in_head && /^-- use: [a-z]+ [a-z0-9_]+( |$)/ {
             note($i)
     }
     named[name] = 1
+    if ($3 ~ /^(figures|answers|attention|storage)$/)
+        section[name] = FILENAME ":" FNR
     uses = uses sprintf("    {\"%s\", \"%s\", statement_%s, \"%s\", \"%s\"},\n", $3, $4, name, words["if"], words["with"])
     next
 }
+
+in_head && /^-- section: ./ { titled[name] = 1 }
 
 /^-- *uses?:/ { complain("a line that says who uses the statement stands in its head, as \"-- use: lane NAME\"") }
 
@@ -141,6 +145,11 @@ END {
     for (fact in wanted)
         if (!(fact in known)) {
             printf "%s: {%s} is no fact\n", wanted[fact], fact > "/dev/stderr"
+            failed = 1
+        }
+    for (name in section)
+        if (!(name in titled)) {
+            printf "%s: a section of status says what it is called, as \"-- section: the backlog\"\n", section[name] > "/dev/stderr"
             failed = 1
         }
     print "const struct sql_use sql_uses[] = {\n" uses "    {0, 0, 0, 0, 0}};"

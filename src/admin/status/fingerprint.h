@@ -2,7 +2,6 @@
 #define ADMIN_STATUS_FINGERPRINT_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -15,7 +14,6 @@
 #define FINGERPRINT_HASH_BYTES 9 /* eight hexadecimal digits and a NUL */
 
 struct fingerprint {
-    bool is_known; /* relays of older versions do not say it */
     char routes[FINGERPRINT_HASH_BYTES];
     char outbox[FINGERPRINT_HASH_BYTES]; /* columns, headers, on_sent */
     struct fingerprint_sink {

@@ -13,11 +13,6 @@ json_t *number_or_null(double value)
     return value >= 0 && isfinite(value) ? json_real(value) : json_null();
 }
 
-json_t *count_or_null(int64_t value)
-{
-    return value >= 0 ? json_integer(value) : json_null();
-}
-
 json_t *pack_text(const char *text)
 {
     char escaped[4 * sizeof((struct finding){0}.fix)];

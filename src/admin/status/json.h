@@ -15,7 +15,6 @@ char *status_dump(const json_t *document);
 json_t *pack_text(const char *text);
 json_t *text_or_null(const char *text); /* null: "" */
 json_t *number_or_null(double value);   /* null: below 0 */
-json_t *count_or_null(int64_t value);   /* null: below 0 */
 json_t *pack_time(int64_t unix_ms);     /* null: 0 */
 
 #endif
