@@ -36,8 +36,8 @@ LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 PRESETS    := $(sort $(wildcard config/presets/*.toml))
 STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql src/sql/shared/*.sql config/sql/*.sql config/sql/shared/*.sql))
 SOURCES    := $(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp))
-# Made of the files of config/ and of the files of SQL (below).
-EMBEDDED   := presets sample guesses hints metrics inbox status_page statements statement_lists
+# Made of the files of config/, of the files of SQL, and of src/cli/commands.txt (below).
+EMBEDDED   := commands presets sample guesses hints metrics inbox status_page statements statement_lists
 OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(EMBEDDED:%=$(BUILD)/obj/%.o)
 LIBRARY    := $(BUILD)/librelay.a
 BINARY     := $(BUILD)/outbox-relay
@@ -155,17 +155,18 @@ $(BUILD)/gen/http/page_hashes.h: config/status-page.html Makefile
 			} \
 			print "#define PAGE_" toupper(part) " \"sha256-" substr(text, 1, 43) "=\"" }'; done > $@
 
-# Embeds a file of config/ as an array of bytes.
+# Embeds a file as an array of bytes.
 embed = { printf 'extern const char %s[];\nconst char %s[] = {\n' $(1) $(1); od -An -v -tu1 $(2) | \
 	sed 's/\([0-9][0-9]*\)/\1,/g'; printf '0};\n'; }
 
 $(BUILD)/gen/sample.c: config/relay.toml
+$(BUILD)/gen/commands.c: src/cli/commands.txt
 $(BUILD)/gen/guesses.c: config/guesses.txt
 $(BUILD)/gen/inbox.c: config/inbox.sql
 $(BUILD)/gen/status_page.c: config/status-page.html
-$(addprefix $(BUILD)/gen/,sample.c guesses.c inbox.c status_page.c): $(BUILD)/gen/%.c: Makefile
+$(addprefix $(BUILD)/gen/,commands.c sample.c guesses.c inbox.c status_page.c): $(BUILD)/gen/%.c: Makefile
 	@mkdir -p $(@D)
-	@$(call embed,embedded_$*,$(filter config/%,$^)) > $@
+	@$(call embed,embedded_$*,$(filter-out Makefile,$^)) > $@
 
 # A table of the names and the texts of config/presets/NAME.toml.
 $(BUILD)/gen/presets.c: $(PRESETS) config/presets Makefile
@@ -210,8 +211,8 @@ $(BUILD)/gen/statements.c: $(STATEMENTS) Makefile
 		echo 'extern const char sql_own_names[]; const char sql_own_names[] = " "'; \
 		grep -oh 'relay_[a-z_]*' $(filter src/%,$(STATEMENTS)) | sort -u | sed 's/.*/"& "/'; echo ';'; } > $@
 
-$(BUILD)/gen/statement_lists.c: $(STATEMENTS) $(filter %.c,$(SOURCES)) src/sql/statements.awk $(BUILD)/gen/sql/statements.h
-	@{ echo '#include "sql/statements.h"'; awk -f src/sql/statements.awk $(filter %.c,$(SOURCES)) $(STATEMENTS); } > $@
+$(BUILD)/gen/statement_lists.c: $(STATEMENTS) $(filter %.c,$(SOURCES)) src/sql/statements.awk src/cli/commands.txt $(BUILD)/gen/sql/statements.h
+	@{ echo '#include "sql/statements.h"'; awk -f src/sql/statements.awk src/cli/commands.txt $(filter %.c,$(SOURCES)) $(STATEMENTS); } > $@
 
 $(BUILD)/obj/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)

@@ -102,6 +102,7 @@ static bool is_so(const void *about, const char *name)
 static const struct sql_fact facts[] = {
     {"purge_rows", .text = FACT_NUMBER(PURGE_ROWS)},
     {"unsent_max", .text = FACT_NUMBER(UNSENT_COUNT_MAX)},
+    {"looked_rows", .text = FACT_NUMBER(REPLAY_LOOKED_ROWS)},
     {"audit_rows", .text = FACT_NUMBER(AUDIT_PAGE_ROWS)},
     {"known_rows", .text = FACT_NUMBER(AUDIT_KNOWN_ROWS)},
     {"unsent_from", .put = put_unsent_from, .is = is_so},

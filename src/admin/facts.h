@@ -14,8 +14,9 @@ struct admin_facts {
 
 #define PURGE_ROWS 1000           /* of one statement */
 #define UNSENT_COUNT_MAX 10000000 /* a few seconds */
-#define AUDIT_PAGE_ROWS 2000      /* that `audit` looks at in a transaction */
-#define AUDIT_KNOWN_ROWS 20000    /* whose event ids `audit` reads at once */
+#define REPLAY_LOOKED_ROWS 20000
+#define AUDIT_PAGE_ROWS 2000   /* that `audit` looks at in a transaction */
+#define AUDIT_KNOWN_ROWS 20000 /* whose event ids `audit` reads at once */
 
 /* With order = "key" the oldest rows are found by the slices' index or not at all. */
 bool oldest_can_be_found(const struct table_facts *tables);

@@ -3,13 +3,14 @@
 #include "admin/admin_session.h"
 
 #include "admin/audit.h"
-#include "admin/parked/parked_sql.h"
 #include "admin/facts.h"
 #include "catalog/describe.h"
 #include "catalog/order_trigger.h"
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
+#include "desk/statement.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,34 +25,35 @@ static int show(const struct admin_statement_reader *reader, const char *name, c
     return 0;
 }
 
-/* What the heads of the files say of a statement of `dead`. */
-static struct parked_statement parked_of(const struct sql_use *use)
-{
-    bool retries = strstr(use->name, "retry") != NULL;
-    struct parked_statement statement = {
-        .text = use->text, .facts = use->facts, .page_rows = PARKED_PAGE_ROWS};
-
-    if (sql_names(use->facts, "changed"))
-        statement.done = retries ? "retried" : "dropped";
-    else
-        statement.done = retries ? "would retry" : "would drop";
-    return statement;
-}
-
-/* A statement has the facts of one of two lists. */
 static char *render(const struct sql_use *use, const struct table_facts *tables,
                     const struct sql_facts *of_check)
 {
-    const struct parked_statement parked = parked_of(use);
     const struct admin_facts about = {
         .tables = *tables, .unsent_from = sql_names(use->facts, "unsent_from") ? 1 : INT64_MIN};
     struct sql_facts more;
     const struct sql_facts facts = admin_facts(&about, &more);
-    const struct sql_facts with = {.names = use->facts, .more = &facts};
+    struct desk_params params;
+    const struct desk_statement statement = {
+        .use = use, .page_rows = DESK_PAGE_ROWS, .params = &params};
+    char *whole = NULL;
+    size_t len = 0;
+    FILE *out = NULL;
+    char *sql;
 
     more.more = of_check;
-    return strcmp(use->user, "parked") == 0 ? parked_sql(&parked, tables)
-                                            : sql_render(use->text, &with);
+    sql = desk_sql(&statement, &facts);
+    if (sql != NULL && params.count > 0)
+        out = open_memstream(&whole, &len);
+    if (out == NULL)
+        return sql;
+    for (int i = 0; i < params.count; i++)
+        (void)fprintf(out, "%s$%d %s", i == 0 ? "-- " : ", ", i + 1, params.names[i]);
+    (void)fprintf(out, "\n%s", sql);
+    free(sql);
+    if (fclose(out) == 0)
+        return whole;
+    free(whole);
+    return NULL;
 }
 
 /* An event's values go into columns. */

@@ -30,6 +30,16 @@ bool text_equal(struct text a, struct text b)
     return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
+struct text text_take(struct text *rest, const char *end)
+{
+    const char *found = memmem(rest->data, rest->len, end, strlen(end));
+    struct text taken = {rest->data, found != NULL ? (size_t)(found - rest->data) : rest->len};
+    size_t len = taken.len + (found != NULL ? strlen(end) : 0);
+
+    *rest = (struct text){rest->data + len, rest->len - len};
+    return taken;
+}
+
 uint64_t text_hash(struct text text)
 {
     uint64_t hash = 0xCBF29CE484222325u;

@@ -15,6 +15,8 @@ struct text {
 
 struct text text_of(const char *string);
 bool text_equal(struct text a, struct text b);
+/* What stands before `end`, or all of it; *rest goes on behind `end`. */
+struct text text_take(struct text *rest, const char *end);
 /* FNV-1a (Fowler, Noll, Vo), 64 bits, of which the lower ones are mixed with the upper. */
 uint64_t text_hash(struct text text);
 

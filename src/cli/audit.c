@@ -7,9 +7,9 @@
  */
 #include "cli/audit.h"
 
-#include "admin/parked/replay.h"
 #include "base/clock.h"
 #include "broker/broker.h"
+#include "desk/run.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,6 +20,7 @@
 #define ASK_MS 4000                 /* for what a broker says of a row's destination */
 #define CLOCKS_MS (60 * 60 * 1000L) /* how far the clocks of the servers may be apart */
 #define REPAIR_STEP 10000
+#define REPAIR_STEPS "  sent rows\n  values replay_begin\n  values repair_ids\n  copy replay"
 
 /* ---- sinks ---- */
 
@@ -464,21 +465,22 @@ static bool is_confirmed(const struct auditing *auditing)
 /* Returns how many were copied, or -1. */
 static int64_t replay_step(struct auditing *auditing, int64_t from, int count, struct error *error)
 {
-    const struct replay_request request = {
-        .ids = (const char *const *)auditing->missing_ids + from,
-        .event_ids = (const char *const *)auditing->missing_event_ids + from,
-        .id_count = count,
-        .is_repair = true};
-    int64_t rate = auditing->arguments->rate > 0 ? auditing->arguments->rate : REPLAY_RATE;
-    struct replay *replay;
+    const char *const *ids = (const char *const *)auditing->missing_ids + from;
+    const char *const *event_ids = (const char *const *)auditing->missing_event_ids + from;
+    char expected[16];
+    char rate[16];
+    struct desk *desk = desk_new(auditing->admin, error);
     int64_t copied = -1;
 
-    replay = admin_replay_open(auditing->admin, &request, error);
-    if (replay != NULL)
-        copied = cli_copy_rows(replay, count, rate, error);
-    if (copied > 0 && admin_replay_finish(replay, error) < 0)
-        copied = -1;
-    admin_replay_close(replay);
+    (void)snprintf(expected, sizeof expected, "%d", count);
+    (void)snprintf(rate, sizeof rate, "%d", auditing->arguments->rate);
+    if (desk != NULL && desk_set_array(desk, "ids", ids, count, error) == 0 &&
+        desk_set_array(desk, "event_ids", event_ids, count, error) == 0 &&
+        desk_set(desk, "expected", expected, error) == 0 &&
+        desk_set(desk, "rate", auditing->arguments->rate > 0 ? rate : NULL, error) == 0 &&
+        desk_run(desk, text_of(REPAIR_STEPS), error) == 0)
+        copied = desk_total(desk);
+    desk_free(desk);
     return copied;
 }
 

@@ -35,19 +35,11 @@ static enum exit_status run_with_config(const struct command *command,
     return status;
 }
 
-static const struct command *find_command(const char *name)
-{
-    for (const struct command *command = commands; command->name != NULL; command++)
-        if (strcmp(command->name, name) == 0)
-            return command;
-    return NULL;
-}
-
 static enum exit_status complain_of_command(const char *name)
 {
     struct text_nearest nearest = {.to = name, .name = "help", .distance = 3};
 
-    for (const struct command *command = commands; command->name != NULL; command++)
+    for (const struct command *command = cli_commands(); command->name[0] != '\0'; command++)
         text_consider(&nearest, command->name);
     (void)fprintf(stderr, "outbox-relay: unknown command \"%s\"; did you mean \"%s\"?\n", name,
                   nearest.name);
@@ -60,7 +52,7 @@ static enum exit_status complain_of_order(int argc, char **argv)
     const char *command = "COMMAND";
 
     for (int i = 2; i < argc && strcmp(command, "COMMAND") == 0; i++)
-        if (find_command(argv[i]) != NULL)
+        if (cli_find_command(argv[i]) != NULL)
             command = argv[i];
     (void)fprintf(stderr, "outbox-relay: options follow the command: outbox-relay %s", command);
     for (int i = 1; i < argc; i++)
@@ -116,7 +108,7 @@ enum exit_status cli_main(int argc, char **argv)
     }
     if (asks_for_help(argv[1]))
         return cli_help(&(struct arguments){0}, NULL);
-    command = find_command(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
+    command = cli_find_command(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
     if (command == NULL)
         return argv[1][0] == '-' ? complain_of_order(argc, argv) : complain_of_command(argv[1]);
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)

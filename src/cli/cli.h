@@ -1,6 +1,7 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include "base/text.h"
 #include "config/config.h"
 
 #include <stdbool.h>
@@ -20,6 +21,16 @@ enum exit_status {
 
 #define OPERANDS_MAX 16384 /* as many row ids as xargs may pass in one call */
 
+#define OPTIONS_MAX 16 /* of a command */
+#define COMMANDS_MAX 32
+
+/* An option of a command, as commands.txt has it. */
+struct cli_option {
+    char name[24];
+    const struct known *known;
+    const char *value; /* NULL: not given; "true" for one without a value */
+};
+
 /* The parsed command line. Strings point into argv. */
 struct arguments {
     const char *config; /* -c; NULL: the default paths of config_load */
@@ -37,42 +48,44 @@ struct arguments {
     int max_backlog;
     int max_dead;
     int max_parked;
-    int limit; /* 0: none */
     const char *type;
-    const char *topic;
     const char *since;     /* a duration, or a timestamp that begins with a date */
     int64_t older_than_ms; /* -1: not given */
-    const char *reason;
-    int rate; /* rows a second; 0: not given */
+    int rate;              /* rows a second; 0: not given */
     bool dry_run;
     bool defaults;
     const char *preset;
     bool list;
     int last;          /* rows; 0: not given */
     const char *where; /* NULL: not given */
-    bool all;
-    const char *from; /* of audit; this and the next two: NULL: not given */
+    const char *from;  /* of audit; this and the next two: NULL: not given */
     const char *to;
     const char *sink;
     bool repair;
     bool yes;
     const char *operands[OPERANDS_MAX];
     int operand_count;
+    struct cli_option given[OPTIONS_MAX]; /* all of the options */
+    int given_count;
+    const struct command *command;
+    struct text verb;  /* "" where the command has none; it is not one of the operands */
+    struct text words; /* of the rule, behind the verb */
+    struct text steps;
 };
 
+/* A block of commands.txt. */
 struct command {
-    const char *name;
-    const char *synopsis; /* the arguments, as --help shows them after the name */
-    const char *summary;  /* one line */
-    const char *details;  /* lines on options and examples; "": none */
-    const char *options;  /* the command's long options, separated by blanks */
-    int operands_min;
-    int operands_max;
-    bool needs_config; /* loads the configuration before it runs; config is NULL otherwise */
+    char name[16];
+    struct text synopsis; /* the arguments, as --help shows them after the name */
+    struct text summary;  /* one line */
+    struct text rules;    /* what it takes, and its steps */
+    struct text details;  /* lines on options and examples; "": none */
+    bool needs_config;    /* loads the configuration before it runs; config is NULL otherwise */
     enum exit_status (*run)(const struct arguments *arguments, struct config *config);
 };
 
-extern const struct command commands[]; /* ends with a NULL name */
+const struct command *cli_commands(void); /* ends with a name of "" */
+const struct command *cli_find_command(const char *name);
 
 enum exit_status cli_main(int argc, char **argv);
 
@@ -104,11 +117,6 @@ void cli_flush(void);
  * after such a failure of a command that had succeeded. */
 enum exit_status cli_check_output(enum exit_status status);
 
-#define REPLAY_RATE 1000 /* rows a second */
-struct replay;
-/* replay.c: copies the rows of a replay that has been opened. */
-int64_t cli_copy_rows(struct replay *replay, int64_t total, int64_t rate, struct error *error);
-
 enum exit_status cli_run(const struct arguments *arguments, struct config *config);
 enum exit_status cli_init(const struct arguments *arguments, struct config *config);
 enum exit_status cli_check(const struct arguments *arguments, struct config *config);
@@ -117,11 +125,8 @@ enum exit_status cli_explain(const struct arguments *arguments, struct config *c
 enum exit_status cli_status(const struct arguments *arguments, struct config *config);
 enum exit_status cli_health(const struct arguments *arguments, struct config *config);
 enum exit_status cli_emit(const struct arguments *arguments, struct config *config);
-enum exit_status cli_dead(const struct arguments *arguments, struct config *config);
+enum exit_status cli_desk(const struct arguments *arguments, struct config *config);
 enum exit_status cli_purge(const struct arguments *arguments, struct config *config);
-enum exit_status cli_pause(const struct arguments *arguments, struct config *config);
-enum exit_status cli_resume(const struct arguments *arguments, struct config *config);
-enum exit_status cli_replay(const struct arguments *arguments, struct config *config);
 enum exit_status cli_audit(const struct arguments *arguments, struct config *config);
 enum exit_status cli_peek(const struct arguments *arguments, struct config *config);
 enum exit_status cli_sql(const struct arguments *arguments, struct config *config);

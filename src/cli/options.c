@@ -12,7 +12,8 @@
 
 #define REASON_MAX 255     /* bytes */
 #define ROWS_MAX 999999999 /* one more can be counted */
-#define CODES 256          /* getopt's code of an option is this and its index in the table */
+#define CODES 256          /* getopt's code of an option is this and its index in the command's */
+#define NO_FIELD SIZE_MAX
 
 enum kind {
     FLAG, /* bool */
@@ -24,10 +25,11 @@ enum kind {
     COUNT     /* int */
 };
 
-static const struct {
+/* Those that have a field of struct arguments. */
+static const struct known {
     const char *name;
     enum kind kind;
-    size_t offset; /* in struct arguments */
+    size_t offset; /* in struct arguments; NO_FIELD: it has none */
     int min, max;  /* of a COUNT */
     const char *wants;
 } options[] = {
@@ -50,14 +52,12 @@ static const struct {
     {"list", FLAG, FIELD(list), 0, 0, NULL},
     {"last", COUNT, FIELD(last), 1, EXPLAIN_ROWS_MAX, "a number from 1 to 1000"},
     {"where", NOT_EMPTY, FIELD(where), 0, 0, "an SQL condition"},
-    {"limit", COUNT, FIELD(limit), 1, INT_MAX, "a number of rows from 1 on"},
     {"type", TEXT, FIELD(type), 0, 0, NULL},
     {"older-than", DURATION, FIELD(older_than_ms), 0, 0, "a duration such as 12h or 7d"},
     {"dry-run", FLAG, FIELD(dry_run), 0, 0, NULL},
     {"defaults", FLAG, FIELD(defaults), 0, 0, NULL},
     {"preset", NOT_EMPTY, FIELD(preset), 0, 0, "a preset"},
-    {"all", FLAG, FIELD(all), 0, 0, NULL},
-    {"topic", TEXT, FIELD(topic), 0, 0, NULL},
+    {"topic", TEXT, NO_FIELD, 0, 0, NULL},
     {"since", MOMENT, FIELD(since), 0, 0,
      "a duration such as 2h, or a time such as \"2026-01-31 22:15\""},
     {"from", NOT_EMPTY, FIELD(from), 0, 0, "a row id"},
@@ -65,47 +65,107 @@ static const struct {
     {"sink", NOT_EMPTY, FIELD(sink), 0, 0, "the name of a sink"},
     {"repair", FLAG, FIELD(repair), 0, 0, NULL},
     {"yes", FLAG, FIELD(yes), 0, 0, NULL},
-    {"reason", REASON, FIELD(reason), 0, 0, "at most 255 bytes of UTF-8"},
     {"rate", COUNT, FIELD(rate), 1, 9999999, "rows a second, 1 to 9999999"},
 #undef FIELD
 };
 #define OPTIONS (sizeof options / sizeof *options)
 
-/* Whether `name` is one of the words of the command's option list; all commands take --config. */
-static bool takes(const struct command *command, const char *name)
+/* Those of a command of the desk, by what its rule has behind their names. */
+static const struct known others[] = {
+    {"", FLAG, NO_FIELD, 0, 0, NULL},
+    {"=N", COUNT, NO_FIELD, 1, INT_MAX, "a number of rows from 1 on"},
+    {"=D", DURATION, NO_FIELD, 0, 0, "a duration such as 12h or 7d"},
+    {"=REASON", REASON, NO_FIELD, 0, 0, "at most 255 bytes of UTF-8"},
+    {"=TEXT", TEXT, NO_FIELD, 0, 0, NULL},
+};
+
+static size_t len_of_name(const char *at)
 {
-    size_t len = strlen(name);
-
-    for (const char *at = command->options; *at != '\0';) {
-        size_t word = strcspn(at, " ");
-
-        if (word == len && memcmp(at, name, len) == 0)
-            return true;
-        at += word + strspn(at + word, " ");
-    }
-    return strcmp(name, options[0].name) == 0;
+    return strspn(at, "abcdefghijklmnopqrstuvwxyz-");
 }
 
-static bool complain(const struct command *command, const char *what, const char *value)
+static bool is(struct text text, const char *word)
 {
-    (void)fprintf(stderr, "outbox-relay %s: %s%s%s%s\nusage: outbox-relay %s %s\n", command->name,
-                  what, value != NULL ? " \"" : "", value != NULL ? value : "",
-                  value != NULL ? "\"" : "", command->name, command->synopsis);
+    return text_equal(text, text_of(word));
+}
+
+/* `words` goes on behind the next option. Whether there is one. */
+static bool next_option(struct text *words, struct cli_option *option)
+{
+    struct text name = {NULL, 0};
+
+    (void)text_take(words, "--");
+    if (words->len == 0)
+        return false;
+    name = (struct text){words->data, len_of_name(words->data)};
+    (void)snprintf(option->name, sizeof option->name, "%.*s", (int)name.len, name.data);
+    name = (struct text){name.data + name.len, strcspn(name.data + name.len, " |\n")};
+    option->known = NULL;
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (strcmp(options[i].name, option->name) == 0)
+            option->known = &options[i];
+    for (size_t i = 0; i < sizeof others / sizeof *others && option->known == NULL; i++)
+        if (is(name, others[i].name))
+            option->known = &others[i];
+    return option->known != NULL;
+}
+
+static struct cli_option *find(struct cli_option *list, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return &list[i];
+    return NULL;
+}
+
+/* Whether one of the words is this option. */
+static bool has_option(struct text words, const char *name)
+{
+    struct cli_option option;
+
+    while (next_option(&words, &option))
+        if (strcmp(option.name, name) == 0)
+            return true;
     return false;
 }
 
-static bool complain_of_option(const struct command *command, const char *option)
+/* The options of the command, --config first, which all of them have. */
+static int list_options(const struct command *command, struct cli_option list[OPTIONS_MAX])
+{
+    struct text rules = command->rules;
+    int count = 1;
+
+    memset(list, 0, OPTIONS_MAX * sizeof *list);
+    (void)snprintf(list[0].name, sizeof list[0].name, "%s", options[0].name);
+    list[0].known = options;
+    while (count < OPTIONS_MAX && next_option(&rules, &list[count]))
+        count += find(list, count, list[count].name) == NULL;
+    return count;
+}
+
+static bool complain(const struct arguments *arguments, const char *what, const char *value)
+{
+    const struct command *command = arguments->command;
+
+    (void)fprintf(stderr, "outbox-relay %s%s%.*s: %s%s%s%s\nusage: outbox-relay %s %.*s\n",
+                  command->name, arguments->verb.len > 0 ? " " : "", (int)arguments->verb.len,
+                  arguments->verb.data, what, value != NULL ? " \"" : "",
+                  value != NULL ? value : "", value != NULL ? "\"" : "", command->name,
+                  (int)command->synopsis.len, command->synopsis.data);
+    return false;
+}
+
+static bool complain_of_option(const struct arguments *arguments, const struct cli_option *known,
+                               int count, const char *option)
 {
     struct text_nearest nearest = {.to = option + 2, .distance = 3};
     char what[64] = "unknown option";
 
-    if (strncmp(option, "--", 2) == 0)
-        for (size_t i = 0; i < OPTIONS; i++)
-            if (takes(command, options[i].name))
-                text_consider(&nearest, options[i].name);
+    for (int i = 0; i < count && strncmp(option, "--", 2) == 0; i++)
+        text_consider(&nearest, known[i].name);
     if (nearest.name != NULL)
         (void)snprintf(what, sizeof what, "did you mean \"--%s\"? Unknown option", nearest.name);
-    return complain(command, what, option);
+    return complain(arguments, what, option);
 }
 
 /* A duration, or what begins as a date does: PostgreSQL, which reads the rest, would also take
@@ -135,84 +195,176 @@ static int64_t parse_count(const char *value)
     return len > 0 && len <= 10 && value[len] == '\0' ? strtoll(value, NULL, 10) : -1;
 }
 
-static bool set_value(const struct command *command, struct arguments *arguments, size_t option,
-                      const char *value)
+static bool set_value(struct arguments *arguments, const struct cli_option *option)
 {
-    void *field = (char *)arguments + options[option].offset;
+    const struct known *known = option->known;
+    const char *value = option->value;
+    void *field = known->offset != NO_FIELD ? (char *)arguments + known->offset : NULL;
     bool valid = true;
-    int64_t number;
+    int64_t number = 0;
     char what[128];
 
-    switch (options[option].kind) {
-    case FLAG:
+    if (known->kind == FLAG && field != NULL) {
         *(bool *)field = true;
-        break;
-    case DURATION:
+    } else if (known->kind == DURATION) {
         number = text_parse_duration_ms(value);
-        *(int64_t *)field = number;
         valid = number >= 0;
-        break;
-    case COUNT:
+        if (field != NULL)
+            *(int64_t *)field = number;
+    } else if (known->kind == COUNT) {
         number = parse_count(value);
-        valid = number >= options[option].min && number <= options[option].max;
-        *(int *)field = valid ? (int)number : 0;
-        break;
-    default:
-        *(const char **)field = value;
-        valid = is_valid(options[option].kind, value);
+        valid = number >= known->min && number <= known->max;
+        if (field != NULL && valid)
+            *(int *)field = (int)number;
+    } else if (known->kind != FLAG) {
+        valid = is_valid(known->kind, value);
+        if (field != NULL)
+            *(const char **)field = value;
     }
     if (valid)
         return true;
-    (void)snprintf(what, sizeof what, "--%s wants %s, not", options[option].name,
-                   options[option].wants);
-    return complain(command, what, value);
+    (void)snprintf(what, sizeof what, "--%s wants %s, not", option->name, known->wants);
+    return complain(arguments, what, value);
 }
 
 bool cli_is_utf8(const struct arguments *arguments)
 {
-    const char *const texts[] = {arguments->type,  arguments->topic, arguments->since,
-                                 arguments->where, arguments->from,  arguments->to};
     bool valid = true;
 
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        valid = valid && (texts[i] == NULL || text_is_utf8(texts[i], strlen(texts[i])));
+    for (int i = 0; i < arguments->given_count; i++)
+        valid = valid && text_is_utf8(arguments->given[i].value, strlen(arguments->given[i].value));
     for (int i = 0; i < arguments->operand_count; i++)
         valid = valid && text_is_utf8(arguments->operands[i], strlen(arguments->operands[i]));
     return valid;
 }
 
+/* ---- the rule that holds, and what it says */
+
+/* The words up to the steps, and the verb before them; *rules goes on behind them. */
+static struct text take_rule(struct text *rules, struct text *verb, struct text *steps)
+{
+    struct text rule = text_take(rules, "\n@");
+    struct text words = text_take(&rule, "\n");
+    struct text rest = words;
+
+    (void)text_take(&rest, " ");
+    *steps = rule;
+    *verb = (struct text){rest.data, 0};
+    if (rest.len == 0 || rest.data[0] < 'a' || rest.data[0] > 'z')
+        return rest;
+    *verb = text_take(&rest, " ");
+    return rest;
+}
+
+/* The rule of the verb that is given, or else the one without a verb. */
+static bool choose_rule(struct arguments *arguments)
+{
+    struct text rules = arguments->command->rules;
+    const char *first = arguments->operand_count > 0 ? arguments->operands[0] : "";
+    bool is_given = false;
+    bool is_found = false;
+
+    do {
+        struct text verb;
+        struct text steps;
+        struct text words = take_rule(&rules, &verb, &steps);
+
+        is_given = verb.len > 0 && is(verb, first);
+        if (!is_given && verb.len > 0)
+            continue;
+        is_found = true;
+        arguments->verb = verb;
+        arguments->words = words;
+        while (steps.len == 0 && rules.len > 0)
+            (void)take_rule(&rules, &verb, &steps);
+        arguments->steps = steps;
+    } while (!is_given && rules.len > 0);
+    if (is_given)
+        memmove(arguments->operands, arguments->operands + 1,
+                (size_t)--arguments->operand_count * sizeof *arguments->operands);
+    return is_found ||
+           complain(arguments,
+                    *first == '\0' ? "an argument is missing" : "there is no such command as",
+                    *first == '\0' ? NULL : first);
+}
+
+/* Whether options and arguments are those of the rule. */
+static bool check_rule(const struct arguments *arguments)
+{
+    struct text either = {"", 0};
+    bool by_option = false;
+    int min = 0;
+    int max = 0;
+    char give[128];
+
+    for (struct text rest = arguments->words; rest.len > 0;) {
+        struct text word = text_take(&rest, " ");
+        const char *many = memmem(word.data, word.len, "...", 3);
+
+        if (word.len == 0 || word.data[0] == '-')
+            continue;
+        if (memchr(word.data, '|', word.len) != NULL)
+            either = word;
+        else
+            min += word.data[0] != '[';
+        max += many == NULL ? 1 : many[3] == '1' ? (int)strtol(many + 3, NULL, 10) : OPERANDS_MAX;
+    }
+    for (int i = 0; i < arguments->given_count; i++) {
+        const struct cli_option *option = &arguments->given[i];
+
+        if (option->known != options && !has_option(arguments->words, option->name))
+            return complain(arguments, "option does not apply here:", option->name);
+        by_option = by_option || has_option(either, option->name);
+    }
+    if (arguments->operand_count > max)
+        return complain(arguments, "unexpected argument", arguments->operands[max]);
+    (void)snprintf(give, sizeof give, "give either %.*s", (int)either.len, either.data);
+    if (either.len > 0 && by_option == (arguments->operand_count > 0))
+        return complain(arguments, give, NULL);
+    return arguments->operand_count >= min || complain(arguments, "an argument is missing", NULL);
+}
+
+/* ---- all of it */
+
 bool cli_parse(const struct command *command, int argc, char **argv, struct arguments *arguments)
 {
-    struct option known[OPTIONS + 1] = {0};
+    static struct cli_option list[OPTIONS_MAX]; /* their names are used as long as the arguments */
+    struct option known[OPTIONS_MAX + 1] = {0};
+    int count = list_options(command, list);
     int code;
 
-    *arguments = (struct arguments){
-        .older_than_ms = -1, .max_age_ms = -1, .max_backlog = -1, .max_dead = -1, .max_parked = -1};
-    for (size_t i = 0; i < OPTIONS; i++)
-        known[i] = (struct option){options[i].name,
-                                   options[i].kind == FLAG ? no_argument : required_argument, NULL,
-                                   CODES + (int)i};
+    *arguments = (struct arguments){.command = command,
+                                    .older_than_ms = -1,
+                                    .max_age_ms = -1,
+                                    .max_backlog = -1,
+                                    .max_dead = -1,
+                                    .max_parked = -1};
+    for (int i = 0; i < count; i++)
+        known[i] = (struct option){list[i].name,
+                                   list[i].known->kind == FLAG ? no_argument : required_argument,
+                                   NULL, CODES + i};
     optind = 0; /* glibc: start afresh, permuting */
     opterr = 0;
     while ((code = getopt_long(argc, argv, ":c:", known, NULL)) != -1) {
         char letter[3] = {'-', (char)optopt, '\0'};
         const char *given = optopt > 0 && optopt < CODES ? letter : argv[optind - 1];
-        size_t option = code >= CODES ? (size_t)(code - CODES) : 0; /* -c is the first */
+        struct cli_option *option = &list[code >= CODES ? code - CODES : 0]; /* -c is the first */
 
         if (code == '?')
-            return complain_of_option(command, given);
+            return complain_of_option(arguments, list, count, given);
         if (code == ':')
-            return complain(command, "a value is missing after", given);
-        if (!takes(command, options[option].name))
-            return complain(command, "option does not apply here:", options[option].name);
-        if (!set_value(command, arguments, option, optarg))
+            return complain(arguments, "a value is missing after", given);
+        option->value = optarg != NULL ? optarg : "true";
+        if (!set_value(arguments, option))
             return false;
     }
+    for (int i = 0; i < count; i++)
+        if (list[i].value != NULL)
+            arguments->given[arguments->given_count++] = list[i];
     for (int i = optind; i < argc; i++) {
-        if (arguments->operand_count == command->operands_max)
-            return complain(command, "unexpected argument", argv[i]);
+        if (arguments->operand_count == OPERANDS_MAX)
+            return complain(arguments, "unexpected argument", argv[i]);
         arguments->operands[arguments->operand_count++] = argv[i];
     }
-    return arguments->operand_count >= command->operands_min ||
-           complain(command, "an argument is missing", NULL);
+    return choose_rule(arguments) && check_rule(arguments);
 }

@@ -220,3 +220,31 @@ char *match_sql_regex(const struct match *match)
     (void)stpcpy(out, "$");
     return text;
 }
+
+static bool has_wildcard(const struct match *match)
+{
+    for (const char *token = match->source; *token != '\0' && !match->is_regex;) {
+        size_t len = strcspn(token, ".");
+
+        if (len == 1 && (*token == '*' || *token == '>'))
+            return true;
+        token += len + (token[len] == '.');
+    }
+    return false;
+}
+
+int match_topics_regex(const char *topic, char **regex)
+{
+    struct match match;
+    char why[128];
+    bool wild;
+
+    *regex = NULL;
+    if (match_parse(&match, topic, why, sizeof why) < 0)
+        return 0;
+    wild = has_wildcard(&match);
+    if (wild)
+        *regex = match_sql_regex(&match);
+    match_free(&match);
+    return wild && *regex == NULL ? -1 : 0;
+}

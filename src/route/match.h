@@ -31,5 +31,8 @@ bool match_any(const struct match *matches, int count, struct text topic);
  * expression gets the option "(?e)", which selects extended syntax (manual, 9.7.3.4). free() it.
  * NULL: no memory. */
 char *match_sql_regex(const struct match *match);
+/* The same for a topic that may have wildcards; *regex is NULL when it has none and is a plain
+ * topic. 0, or -1: out of memory. */
+int match_topics_regex(const char *topic, char **regex);
 
 #endif

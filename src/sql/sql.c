@@ -133,7 +133,7 @@ static void put_char(struct rendering *rendering, char c, bool is_shown)
 /* The length of what stands in braces here, with them; 0: nothing does. */
 static size_t length_of_braces(const char *text)
 {
-    size_t len = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_! ") : 0;
+    size_t len = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_!$ ") : 0;
 
     return len > 0 && text[1] != ' ' && text[len + 1] == '}' ? len + 2 : 0;
 }
@@ -183,7 +183,9 @@ static void put_name(struct rendering *rendering, const char *name, size_t len,
             return;
         }
     put_spaces(rendering);
-    if (fact != NULL && fact->put != NULL)
+    if (*name == '$' && facts->put_param != NULL)
+        rendering->failed |= facts->put_param(rendering->out, facts->about, name + 1, len - 1) < 0;
+    else if (fact != NULL && fact->put != NULL)
         rendering->failed |= fact->put(rendering->out, of->about) < 0;
     else if (fact != NULL && fact->put_named != NULL)
         rendering->failed |= fact->put_named(rendering->out, of->about, fact) < 0;

@@ -40,6 +40,8 @@ struct sql_facts {
     const struct sql_fact *list;  /* ends with a name of NULL; NULL: none */
     const void *about;            /* what the facts of this list are about */
     const struct sql_facts *more; /* facts of a lower room; NULL: none */
+    /* Writes a parameter, {$name}, which only the topmost facts can. 0, or -1 as `put`. */
+    int (*put_param)(FILE *out, const void *about, const char *name, size_t len);
 };
 
 /* The statement as it is sent; free() it. NULL: no memory, or an {if}, {else} or {end} stands

@@ -1,22 +1,46 @@
-# Checks the files of SQL and prints, in C, the lists that their heads make. Its arguments are first the C files, of which
-# those with lists of facts name them, and then the files of SQL.
+# Checks the files of SQL and prints, in C, the lists that their heads make. Its arguments are first commands.txt, which
+# names parameters and statements, then the C files, of which those with lists of facts name them, and then the files of SQL.
 #
 # A head's line "-- use: lane claim if by_slice with levels" says who uses the statement, its name, which facts must hold,
 # and which facts are true in it besides.
 
 BEGIN {
-    split("lane desk parked server check figures answers attention storage", list)
+    split("lane desk server check figures answers attention storage", list)
     for (i in list)
         users[list[i]] = 1
     # What a head may say behind "with". The first two are for the list of a lane's statements alone.
-    split("levels blocked first from_parked from_refused unsent_from borrowed by_id shown changed picks drops newest_first " \
-          "as_json would_change of_none numbers few_rows", list)
+    split("levels blocked first from_parked from_refused unsent_from borrowed shown changed changes drops newest_first " \
+          "of_none numbers few_rows", list)
     for (i in list)
         given[list[i]] = 1
     # What init makes by files of config/sql.
     split("makes_outbox in_transaction ordered makes_index concurrently makes_others makes_function makes_trigger", list)
     for (i in list)
         known[list[i]] = 1
+    # Parameters that the desk makes (src/desk/run.h).
+    split("dry_run event_ids ids name place since_ms step terminal topic_regex verb", list)
+    for (i in list)
+        known["$" list[i]] = 1
+}
+
+# ---- the commands, whose options are parameters, and whose steps name statements
+
+FILENAME ~ /commands\.txt$/ && /^@/ {
+    for (i = 1; i <= NF; i++) {
+        if ($i ~ /=/ && $i !~ /=(N|D|TEXT|REASON)(\||$)/)
+            complain("an option wants N, D, TEXT or REASON")
+        for (rest = $i; match(rest, /--[a-z-]+/); rest = substr(rest, RSTART + RLENGTH)) {
+            name = substr(rest, RSTART + 2, RLENGTH - 2)
+            gsub(/-/, "_", name)
+            known["$" name] = 1
+        }
+    }
+}
+
+FILENAME ~ /commands\.txt$/ {
+    if (/^  (values|rows|record|text|run|replay) [a-z_]+$/)
+        step[$2] = FILENAME ":" FNR
+    next
 }
 
 function complain(what) {
@@ -87,7 +111,11 @@ in_head && /^-- use: [a-z]+ [a-z0-9_]+( |$)/ {
             complain("\"" $i "\" stands before if and with")
         else
             words[part] = words[part] (words[part] == "" ? "" : " ") $i
-        if (part == "with" && $i != "with" && !($i in given))
+        if (part == "with" && $i ~ /^\$/)
+            note($i)
+        else if (part == "with" && words["with"] ~ /\$/)
+            complain("\"" $i "\" stands before the parameters")
+        else if (part == "with" && $i != "with" && !($i in given))
             complain("\"" $i "\" is nothing that a statement may be used with")
         else if (part == "if" && $i != "if")
             note($i)
@@ -95,6 +123,7 @@ in_head && /^-- use: [a-z]+ [a-z0-9_]+( |$)/ {
     named[name] = 1
     if ($3 ~ /^(figures|answers|attention|storage)$/)
         section[name] = FILENAME ":" FNR
+    is_use[$4] = 1
     uses = uses sprintf("    {\"%s\", \"%s\", statement_%s, \"%s\", \"%s\"},\n", $3, $4, name, words["if"], words["with"])
     next
 }
@@ -107,9 +136,12 @@ in_head && /^--/ { next }
 
 {
     in_head = 0
-    for (rest = $0; match(rest, /\{[A-Za-z!][^}]*\}/); rest = substr(rest, RSTART + RLENGTH)) {
+    if (FILENAME ~ /desk\/sql/) # columns may be parameters of later statements
+        for (rest = $0; match(rest, / AS [a-z_]+/); rest = substr(rest, RSTART + RLENGTH))
+            known["$" substr(rest, RSTART + 4, RLENGTH - 4)] = 1
+    for (rest = $0; match(rest, /\{[A-Za-z!$][^}]*\}/); rest = substr(rest, RSTART + RLENGTH)) {
         word = substr(rest, RSTART + 1, RLENGTH - 2)
-        if (word ~ /^if !?[a-z_]+$/) {
+        if (word ~ /^if !?\$?[a-z_]+$/) {
             opened[++depth] = FNR
             has_else[depth] = 0
             note(substr(word, 4))
@@ -119,7 +151,7 @@ in_head && /^--/ { next }
         } else if (word == "end") {
             if (depth == 0 || depth-- == 0)
                 complain("{end} without {if}")
-        } else if (word ~ /^[a-z_]+$/)
+        } else if (word ~ /^\$?[a-z_]+$/)
             note(word, 1)
         else if (word !~ /,/) # an array
             complain("{" word "} is no fact")
@@ -140,6 +172,11 @@ END {
     for (i = 1; i <= shared_count; i++)
         if (!(shared[i] in wanted) && !(shared[i] in named)) {
             printf "src/sql/shared/%s.sql is put in nowhere\n", shared[i] > "/dev/stderr"
+            failed = 1
+        }
+    for (name in step)
+        if (!(name in is_use)) {
+            printf "%s: there is no statement \"%s\"\n", step[name], name > "/dev/stderr"
             failed = 1
         }
     for (fact in wanted)

@@ -2,9 +2,7 @@
 #include "unit/seed.h"
 
 #include "admin/admin_session.h"
-#include "admin/parked/parked.h"
-#include "admin/parked/parked_sql.h"
-#include "admin/parked/pause.h"
+#include "desk/run.h"
 #include "message/order.h"
 #include "relay/lane.h"
 
@@ -305,33 +303,41 @@ FIXTURE(set_up_lanes, tear_down_lanes)
 
 /* ---- what an operator does ---- */
 
-static int64_t dead(enum parked_verb verb, const char *topic, const char *id)
+/* Takes the steps of a command (src/desk/run.h) with these parameters. */
+static int64_t order(const char *steps, const char *verb, const char *name, const char *topic,
+                     const char *id)
 {
-    const struct parked_request request = {
-        .verb = verb, .topic = topic, .ids = &id, .id_count = id != NULL};
-    struct admin *admin = admin_open(&rig.fixture->options, &rig.fixture->error);
+    struct error *error = &rig.fixture->error;
+    struct admin *admin = admin_open(&rig.fixture->options, error);
+    struct desk *desk = admin != NULL ? desk_new(admin, error) : NULL;
     int64_t count;
 
-    assert_non_null(admin);
-    count = admin_parked(admin, &request, &(struct parked_rows){0}, &rig.fixture->error);
-    if (count < 0)
-        fail_msg("%s", rig.fixture->error.text);
+    assert_non_null(desk);
+    if (desk_set(desk, "verb", verb, error) < 0 || desk_set(desk, "all", "true", error) < 0 ||
+        desk_set(desk, "name", name, error) < 0 ||
+        (topic != NULL && desk_set_option(desk, "topic", topic, error) < 0) ||
+        (id != NULL && desk_set_array(desk, "ids", &id, 1, error) < 0) ||
+        (desk_run(desk, text_of(steps), error) < 0 && strstr(error->text, "is not paused") == NULL))
+        fail_msg("%s", error->text);
+    count = desk_total(desk);
+    desk_free(desk);
     admin_close(admin);
     return count;
 }
 
-static void set_pause(enum pause_what what, const char *name, bool is_paused)
+static int64_t dead(const char *verb, const char *topic, const char *id)
 {
-    struct admin *admin = admin_open(&rig.fixture->options, &rig.fixture->error);
-    struct error *error = &rig.fixture->error;
+    char steps[64];
 
-    assert_non_null(admin);
-    if (is_paused)
-        assert_true(admin_pause(admin, what, name, NULL, error) >= 0);
-    else
-        assert_true(admin_resume(admin, what, name, error) >= 0 &&
-                    admin_let_go(admin, what, name, error) == 0);
-    admin_close(admin);
+    (void)snprintf(steps, sizeof steps, "  values dead_bounds\n  rows dead_%s", verb);
+    return order(steps, verb, NULL, topic, id);
+}
+
+static void set_pause(const char *what, const char *name, bool is_paused)
+{
+    (void)order(is_paused ? "  values pause"
+                          : "  values resume\n  run let_go\n  run adopt_probes\n  run adopt_behind",
+                what, name, NULL, NULL);
 }
 
 /* ---- scenarios, each with 40 keys ---- */
@@ -383,7 +389,7 @@ TEST(a_row_freed_by_a_drop_does_not_leave_before_one_of_a_sink_that_was_away)
     make_second_of_three_dead();
     route_topics(BUS, X, BUS);
     start_anew();
-    assert_int_equal(dead(PARKED_DROP, "b", NULL), KEYS);
+    assert_int_equal(dead("drop", "b", NULL), KEYS);
     step_often(20);
     set_away(BUS, false);
     expect_all_in_order(2 * KEYS);
@@ -410,14 +416,14 @@ TEST(a_row_whose_topic_is_corrected_waits_for_the_earlier_one_of_a_sink_that_was
 {
     route_topics(BUS, X, NO_SINK);
     rig.moods[1] = MISSING;
-    set_pause(PAUSE_SINK, "bus", true);
+    set_pause("sink", "bus", true);
     open_lanes();
     insert_for_each_key("a");
     insert_for_each_key("b");
     run_until(KEYS, PARKED("state = 'waiting'"));
     sql(rig.fixture->conn, "UPDATE outbox_parked SET topic = 'a'");
     step_often(20);
-    set_pause(PAUSE_SINK, "bus", false);
+    set_pause("sink", "bus", false);
     expect_all_in_order(2 * KEYS);
 }
 
@@ -430,7 +436,7 @@ TEST(an_earlier_row_of_a_sink_that_was_away_does_not_wait_for_a_dead_one)
     assert_int_equal(sql_number(rig.fixture->conn, PARKED("topic = 'a'")), 0);
     assert_int_equal(sql_number(rig.fixture->conn, PARKED("state = 'dead'")), KEYS);
     sql(rig.fixture->conn, "UPDATE outbox_parked SET topic = 'a' WHERE state = 'dead'");
-    assert_int_equal(dead(PARKED_RETRY, NULL, NULL), KEYS);
+    assert_int_equal(dead("retry", NULL, NULL), KEYS);
     expect_all_in_order(3 * KEYS);
 }
 
@@ -440,7 +446,7 @@ TEST(dead_rows_that_are_retried_while_a_sink_is_away_stay_behind_the_rows_of_tha
     rig.moods[1] = ACCEPTED;
     route_topics(BUS, BUS, X);
     start_anew();
-    assert_int_equal(dead(PARKED_RETRY, NULL, NULL), KEYS);
+    assert_int_equal(dead("retry", NULL, NULL), KEYS);
     step_often(20);
     assert_int_equal(rig.stored_count, 0);
     set_away(BUS, false);
@@ -459,7 +465,7 @@ TEST(a_parked_row_of_one_sink_does_not_wait_for_earlier_rows_of_another_that_is_
     run_until(KEYS, PARKED("true"));
     rig.moods[1] = ACCEPTED;
     run_until(0, PARKED("state <> 'dead'"));
-    (void)dead(PARKED_RETRY, NULL, NULL);
+    (void)dead("retry", NULL, NULL);
     run_until(0, PARKED("true"));
     assert_int_equal(rig.stored_count, KEYS);
     set_away(BUS, false);
@@ -467,19 +473,28 @@ TEST(a_parked_row_of_one_sink_does_not_wait_for_earlier_rows_of_another_that_is_
 }
 
 /* So it takes no longer beside millions of waiting rows. */
+static void look_at(void *closure, const char *name, const char *comment, size_t comment_len,
+                    const char *sql)
+{
+    (void)comment;
+    (void)comment_len;
+    if (strcmp(name, "dead_retry") != 0)
+        return;
+    *(bool *)closure = true;
+    assert_non_null(strstr(sql, "\"outbox_parked\""));
+    assert_null(strstr(sql, "\"outbox\""));
+}
+
 TEST(dead_retry_reads_no_row_of_the_outbox)
 {
-    const struct parked_request request = {.verb = PARKED_RETRY};
-    const struct parked_statement statement = parked_statement(&request);
+    bool is_found = false;
+    const struct admin_statement_reader reader = {look_at, &is_found};
     struct admin *admin = admin_open(&rig.fixture->options, &rig.fixture->error);
-    char *text;
 
     assert_non_null(admin);
-    text = parked_sql(&statement, &(struct table_facts){&admin->table, admin->options});
-    assert_non_null(text);
-    assert_non_null(strstr(text, "\"outbox_parked\""));
-    assert_null(strstr(text, "\"outbox\""));
-    free(text);
+    assert_int_equal(
+        admin_read_statements(admin, &rig.options.routes, &reader, &rig.fixture->error), 0);
+    assert_true(is_found);
     admin_close(admin);
 }
 
@@ -497,7 +512,7 @@ TEST(a_retried_row_is_sent_behind_a_backlog_whose_sink_was_away)
     rig.moods[1] = ACCEPTED;
     route_topics(BUS, BUS, X);
     start_anew();
-    assert_int_equal(dead(PARKED_RETRY, NULL, NULL), KEYS);
+    assert_int_equal(dead("retry", NULL, NULL), KEYS);
     set_away(BUS, false);
     expect_all_in_order(24000 + 2 * KEYS);
 }
@@ -544,7 +559,7 @@ static void change_routes(void)
 }
 
 /* As an operator names a row: whatever its state. */
-static void change_a_parked_row(enum parked_verb verb)
+static void change_a_parked_row(const char *verb)
 {
     PGconn *conn = rig.fixture->conn;
     char id[32];
@@ -572,26 +587,26 @@ static void operate(void)
 
     switch (rand() % 8) {
     case 0:
-        change_a_parked_row(PARKED_RETRY);
+        change_a_parked_row("retry");
         return;
     case 1:
-        change_a_parked_row(PARKED_DROP);
+        change_a_parked_row("drop");
         return;
     case 2:
-        (void)dead(PARKED_RETRY, one_in(2) ? NULL : topics[rand() % TOPICS], NULL);
+        (void)dead("retry", one_in(2) ? NULL : topics[rand() % TOPICS], NULL);
         return;
     case 3:
         sql(conn, "UPDATE outbox_parked SET topic = '%s' WHERE sent_at IS NULL AND seq %% 3 = %d",
             topics[rand() % TOPICS], rand() % 3);
         return;
     case 4:
-        set_pause(PAUSE_SINK, sink_names[rand() % SINKS], one_in(2));
+        set_pause("sink", sink_names[rand() % SINKS], one_in(2));
         return;
     case 5:
-        set_pause(PAUSE_TOPIC_PATTERN, topics[rand() % TOPICS], one_in(2));
+        set_pause("topic", topics[rand() % TOPICS], one_in(2));
         return;
     case 6:
-        set_pause(PAUSE_KEY_VALUE, one_in(2) ? "k0" : "k1", one_in(2));
+        set_pause("key", one_in(2) ? "k0" : "k1", one_in(2));
         return;
     default:
         sql(conn, "UPDATE outbox_parked SET due = now() WHERE due IS NOT NULL");
@@ -644,7 +659,7 @@ static void mend_everything(void)
     set_away(BUS, false);
     set_away(X, false);
     open_lanes();
-    (void)dead(PARKED_RETRY, NULL, NULL);
+    (void)dead("retry", NULL, NULL);
 }
 
 static void drain(void)

@@ -2,7 +2,7 @@
  */
 #include "integration/lane_fixture.h"
 
-#include "admin/parked/parked.h"
+#include "desk/run.h"
 #include "base/clock.h"
 #include "outbox/row.h"
 #include "outbox/slices/slice_lock.h"
@@ -89,14 +89,18 @@ static void park_behind_dead(struct lane_fixture *fixture)
     settle(fixture, false);
 }
 
-static void dead(struct lane_fixture *fixture, enum parked_verb verb, const char *id)
+static void dead(struct lane_fixture *fixture, const char *verb, const char *id)
 {
-    const char *ids[] = {id};
-    struct parked_request request = {.verb = verb, .ids = ids, .id_count = 1};
     struct admin *admin = admin_open(&fixture->options, &fixture->error);
+    struct desk *desk = admin != NULL ? desk_new(admin, &fixture->error) : NULL;
+    char step[32];
 
-    assert_non_null(admin);
-    assert_int_equal(admin_parked(admin, &request, &(struct parked_rows){0}, &fixture->error), 1);
+    (void)snprintf(step, sizeof step, "  rows dead_%s", verb);
+    assert_non_null(desk);
+    assert_int_equal(desk_set_array(desk, "ids", &id, 1, &fixture->error), 0);
+    assert_int_equal(desk_run(desk, text_of(step), &fixture->error), 0);
+    assert_int_equal(desk_total(desk), 1);
+    desk_free(desk);
     admin_close(admin);
 }
 
@@ -180,14 +184,14 @@ TEST(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it)
     insert(fixture, "k");
     assert_string_equal(claim_all(fixture, false), "k:1 k:2 k:3");
     park_behind_dead(fixture);
-    dead(fixture, PARKED_RETRY, "1");
+    dead(fixture, "retry", "1");
     assert_string_equal(claim_all(fixture, true), "k:1 k:2 k:3");
     decide_all(&fixture->batch, OUTCOME_BEHIND);
     fixture->batch.messages[0].outcome = OUTCOME_SENT;
     fixture->batch.messages[1].outcome = OUTCOME_DEAD;
     settle(fixture, false);
     assert_string_equal(claim_all(fixture, true), "");
-    dead(fixture, PARKED_DROP, "2");
+    dead(fixture, "drop", "2");
     assert_string_equal(claim_all(fixture, true), "k:3");
     send_all(fixture);
     insert(fixture, "k");
@@ -205,7 +209,7 @@ TEST(a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there)
     insert(fixture, "k");
     assert_string_equal(claim_all(fixture, false), "k:1 k:2");
     park_behind_dead(fixture);
-    dead(fixture, PARKED_RETRY, "1");
+    dead(fixture, "retry", "1");
     assert_string_equal(claim_all(fixture, true), "k:1 k:2");
     decide_all(&fixture->batch, OUTCOME_UNSENT);
     fixture->batch.messages[0].outcome = OUTCOME_SENT;
@@ -338,9 +342,9 @@ TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked)
                        " (5, gen_random_uuid(), 't', 'k', 'behind', NULL),"
                        " (6, gen_random_uuid(), 't', 'k', 'dead', NULL)");
     assert_string_equal(claim_all(fixture, true), "");
-    dead(fixture, PARKED_RETRY, "6");
+    dead(fixture, "retry", "6");
     assert_string_equal(claim_all(fixture, true), "");
-    dead(fixture, PARKED_RETRY, "5");
+    dead(fixture, "retry", "5");
     assert_string_equal(claim_all(fixture, true), "k:5 k:6 k:7");
 }
 

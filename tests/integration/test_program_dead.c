@@ -107,7 +107,7 @@ TEST(the_list_ends_at_its_limit)
     assert_string_equal(LIST(fixture, "--limit", "5000"), "3,2,1");
     expect(fixture, run(fixture, "dead", "list", "--limit", "0", "-c", fixture->config), 2);
     expect(fixture, run(fixture, "dead", "retry", "1", "--limit", "1", "-c", fixture->config), 2);
-    assert_says(fixture->process.err, "--limit is for list");
+    assert_says(fixture->process.err, "option does not apply here: \"limit\"");
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, event_id, topic, created_at, state) SELECT i,"
         " gen_random_uuid(), 'many', now(), 'dead' FROM generate_series(1, 2500) i");

@@ -268,7 +268,7 @@ TEST(what_cannot_be_paused_is_refused_with_the_way_out)
     assert_says(process->err, "no sink of this name is configured; the configured ones are: out");
     command(fixture, 2, "pause", "topic", "a.>.b");
     command(fixture, 2, "pause", "topics", "a");
-    assert_says(process->err, "give sink NAME, topic PATTERN or key KEY");
+    assert_says(process->err, "usage: outbox-relay pause [sink NAME | topic PATTERN | key KEY]");
     command(fixture, 2, "pause", "key", "a\nb");
     assert_says(process->err, "control character");
     command(fixture, 1, "resume", "topic", "a");

@@ -7,15 +7,6 @@
 
 static struct arguments arguments;
 
-static const struct command *find(const char *name)
-{
-    for (const struct command *command = commands; command->name != NULL; command++)
-        if (strcmp(command->name, name) == 0)
-            return command;
-    fail_msg("no command %s", name);
-    return NULL;
-}
-
 /* The command's name and what follows it, ended by NULL. */
 static bool parse(const char *name, ...)
 {
@@ -28,7 +19,7 @@ static bool parse(const char *name, ...)
         argc++;
     va_end(args);
     assert_true(argc < ARGUMENTS_MAX);
-    return cli_parse(find(name), argc, argv, &arguments);
+    return cli_parse(cli_find_command(name), argc, argv, &arguments);
 }
 
 TEST(a_rate_is_a_number_of_rows_above_0)

@@ -1,23 +1,22 @@
--- use: parked replay if marking has_sent_at with changed
--- use: parked replay_count if marking has_sent_at
+-- use: desk replay if marking has_sent_at with changed
+-- use: desk replay_count if marking has_sent_at
 -- One step of `replay`: copies sent rows into the parked table, due at once; or counts what it would copy. Returns the
--- number of rows, the last id that was looked at (NULL: there are no more), and the last one that was copied; when they
--- are counted also a line for each of the first ten rows: id, sent_at, topic.
+-- number of rows, the last id that was looked at (NULL: there are no more), and the last one that was copied; for a dry
+-- run also a line for each of the first ten rows: id, sent_at, topic.
 --
 -- "chosen" are the rows that the step copies, in the order of the ids: rows of the outbox, and rows that had been
 -- parked before they were sent; any other row has been purged. "edge" is the last row of the outbox that it looks at
 -- when there may be more, so that no step takes long. Rows of one id are chosen in one step, and a row that an id names
 -- is known by its key: the id and the identity.
 --
--- NULL for any: $1 text the last id of the step before; $2 timestamptz the earliest sent_at; $4 text the topic; $5 text
--- a regular expression for the topic; $6 text an array of ids, $8 of keys. $3 timestamptz sent before; $7 int4 the most
--- rows.
+-- The parameters are NULL for any: "place" is the last id of the step before, "rows" are ids, "keys" are keys, and
+-- "step" is how many rows are copied at most.
 WITH looked AS MATERIALIZED (
     SELECT ctid AS place, {id} AS id, {sent_at} AS sent_at, {topic} AS topic
     FROM {outbox}
-    WHERE ($1::text IS NULL OR {id} > $1::text::{id_type})
-      AND ($6::text IS NULL OR {id} = ANY ($6::text::{id_type}[]))
-      AND ($8::text IS NULL OR ({id}::text || ' ' || {identity}) = ANY ($8::text::text[]))
+    WHERE ({$place}::text IS NULL OR {id} > {$place}::text::{id_type})
+      AND ({$rows}::text IS NULL OR {id} = ANY ({$rows}::text::{id_type}[]))
+      AND ({$keys}::text IS NULL OR ({id}::text || ' ' || {identity}) = ANY ({$keys}::text::text[]))
       AND {was_sent}
     ORDER BY 2 LIMIT {looked_rows}
 ), edge AS MATERIALIZED (
@@ -29,23 +28,26 @@ WITH looked AS MATERIALIZED (
         FROM (
             SELECT false AS parked, place, id, sent_at, topic::text AS topic
             FROM looked
-            WHERE ($2::timestamptz IS NULL OR sent_at >= $2::timestamptz) AND sent_at < $3::timestamptz
-              AND ($4::text IS NULL OR topic::text = $4::text)
-              AND ($5::text IS NULL OR topic::text ~ $5::text)
+            WHERE ({$since}::timestamptz IS NULL OR sent_at >= {$since}::timestamptz)
+              AND sent_at < {$until}::timestamptz
+              AND ({$topic}::text IS NULL OR topic::text = {$topic}::text)
+              AND ({$topic_regex}::text IS NULL OR topic::text ~ {$topic_regex}::text)
             UNION ALL
             SELECT true, ctid, id, sent_at, topic::text
             FROM {parked}
             WHERE sent_at IS NOT NULL AND replayed_at IS NULL
-              AND ($1::text IS NULL OR id > $1::text::{id_type})
-              AND ($6::text IS NULL OR id = ANY ($6::text::{id_type}[]))
-              AND ($8::text IS NULL OR (id::text || ' ' || coalesce(identity, '@' || seq)) = ANY ($8::text::text[]))
+              AND ({$place}::text IS NULL OR id > {$place}::text::{id_type})
+              AND ({$rows}::text IS NULL OR id = ANY ({$rows}::text::{id_type}[]))
+              AND ({$keys}::text IS NULL
+                   OR (id::text || ' ' || coalesce(identity, '@' || seq)) = ANY ({$keys}::text::text[]))
               AND (NOT EXISTS (SELECT FROM edge) OR id <= (SELECT id FROM edge))
-              AND ($2::timestamptz IS NULL OR sent_at >= $2::timestamptz) AND sent_at < $3::timestamptz
-              AND ($4::text IS NULL OR topic::text = $4::text)
-              AND ($5::text IS NULL OR topic::text ~ $5::text)
+              AND ({$since}::timestamptz IS NULL OR sent_at >= {$since}::timestamptz)
+              AND sent_at < {$until}::timestamptz
+              AND ({$topic}::text IS NULL OR topic::text = {$topic}::text)
+              AND ({$topic_regex}::text IS NULL OR topic::text ~ {$topic_regex}::text)
         ) candidates
     ) ranked
-    WHERE relay_rank <= $7::int4
+    WHERE relay_rank <= coalesce({$step}::int4, {looked_rows})
 ){if changed}, sent_rows AS (
     SELECT {moved_columns}, {more_headers} AS more_headers, NULL::text AS raw, {identity} AS identity
     FROM {outbox}
@@ -70,22 +72,24 @@ WITH looked AS MATERIALIZED (
     ORDER BY id
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM copies),
-       CASE WHEN (SELECT count(*) FROM chosen) >= $7::int4
+SELECT (SELECT count(*) FROM copies) AS relay_count,
+       CASE WHEN (SELECT count(*) FROM chosen) >= coalesce({$step}::int4, {looked_rows})
             THEN (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
-            ELSE (SELECT id::text FROM edge) END,
-       (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
+            ELSE (SELECT id::text FROM edge) END AS relay_next,
+       (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1) AS relay_last
 {else}
-SELECT counted.*, shown.*
+SELECT relay_count, relay_next, line
 FROM (
-    SELECT (SELECT count(*) FROM chosen),
-           CASE WHEN (SELECT count(*) FROM chosen) >= $7::int4
+    SELECT (SELECT count(*) FROM chosen) AS relay_count,
+           CASE WHEN (SELECT count(*) FROM chosen) >= {looked_rows}
                 THEN (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
-                ELSE (SELECT id::text FROM edge) END,
-           (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
+                ELSE (SELECT id::text FROM edge) END AS relay_next
 ) counted
 LEFT JOIN (
-    SELECT id::text, to_char(sent_at::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), left(topic, 256)
-    FROM chosen ORDER BY chosen.id LIMIT 10
+    SELECT id::text || '  sent ' || to_char(sent_at::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+           || '  ' || left(topic, 256) AS line
+    FROM chosen
+    WHERE {$dry_run}::text IS NOT NULL AND {$place}::text IS NULL
+    ORDER BY chosen.id LIMIT 10
 ) shown ON true
 {end}

@@ -1,24 +1,24 @@
--- use: parked replay_ids if marking has_sent_at integer_ids with numbers
--- use: parked replay_words if marking has_sent_at
+-- use: desk replay_ids if marking has_sent_at integer_ids with $ids $numbers
+-- use: desk replay_words if marking has_sent_at with $ids
 -- The rows that ids and event ids of any type name, or ids alone, all of them integers: then the index on the id is
--- used. Returns those that name no sent row, or one that names several, as text for an error (NULL: each names one),
--- and the ids of the rows and their keys (replay.sql) as arrays.
--- $1 text[] the ids.
+-- used. An id that names no sent row, or several, is an error. Returns the ids of the rows and their keys (replay.sql)
+-- as arrays.
+{if $ids}
 WITH relay_wanted AS (
-    SELECT DISTINCT relay_word FROM unnest($1::text[]) AS w (relay_word)
+    SELECT DISTINCT relay_word FROM unnest({$ids}::text[]) AS w (relay_word)
 ), hits AS MATERIALIZED (
     SELECT {id} AS id, relay_word,
            CASE WHEN {id} IN (SELECT id FROM {parked} WHERE sent_at IS NOT NULL AND replayed_at IS NULL)
                 THEN {event_id}::text END AS event,
            ({id}::text || ' ' || {identity}) AS row_key
     FROM {outbox}
-    {if numbers}
+    {if $numbers}
     JOIN relay_wanted ON {id} = relay_word::int8
     {else}
     JOIN relay_wanted ON {id}::text = {if id_is_uuid}lower(relay_word){else}relay_word{end}
     {end}
     WHERE {sent_at} IS NOT NULL AND {was_sent}
-    {if !numbers}
+    {if !$numbers}
     UNION
     SELECT {id} AS id, relay_word, {event_id}::text, ({id}::text || ' ' || {identity})
     FROM {outbox}
@@ -28,13 +28,13 @@ WITH relay_wanted AS (
     UNION
     SELECT id, relay_word, event_id::text, (id::text || ' ' || coalesce(identity, '@' || seq))
     FROM {parked}
-    {if numbers}
+    {if $numbers}
     JOIN relay_wanted ON id = relay_word::int8
     {else}
     JOIN relay_wanted ON id::text = {if id_is_uuid}lower(relay_word){else}relay_word{end}
     {end}
     WHERE sent_at IS NOT NULL AND replayed_at IS NULL
-    {if !numbers}
+    {if !$numbers}
     UNION
     SELECT id, relay_word, event_id::text, (id::text || ' ' || coalesce(identity, '@' || seq))
     FROM {parked}
@@ -47,8 +47,15 @@ WITH relay_wanted AS (
 SELECT coalesce(
            (SELECT 'id "' || left(relay_word, 64) || '" names ' || count(DISTINCT row_key)
                    || ' rows: give the event id ' || string_agg(DISTINCT '"' || left(event, 64) || '"', ' or ')
+                   || '; nothing was done'
             FROM hits GROUP BY relay_word HAVING count(DISTINCT event) > 1 ORDER BY 1 LIMIT 1),
-           (SELECT string_agg('"' || left(relay_word, 64) || '"', ' or ' ORDER BY relay_word)
-            FROM (SELECT relay_word FROM missing ORDER BY relay_word LIMIT 5) few)),
-       (SELECT array_agg(DISTINCT id)::text FROM hits),
-       (SELECT array_agg(DISTINCT row_key)::text FROM hits)
+           (SELECT 'no row that has been sent has the id '
+                   || string_agg('"' || left(relay_word, 64) || '"', ' or ' ORDER BY relay_word) || ': nothing was done'
+            FROM (SELECT relay_word FROM missing ORDER BY relay_word LIMIT 5) few)) AS relay_refused,
+       (SELECT array_agg(DISTINCT id)::text FROM hits) AS rows,
+       (SELECT array_agg(DISTINCT row_key)::text FROM hits) AS keys
+{else}
+SELECT CASE WHEN coalesce({$topic}::text, {$topic_regex}::text, {$since}::text) IS NULL THEN 'no rows are chosen' END
+           AS relay_refused,
+       NULL AS rows, NULL AS keys
+{end}

@@ -1,0 +1,89 @@
+/* Commands that are statements and little else: commands.txt has their steps. */
+#include "cli/cli.h"
+
+#include "admin/parked/pause.h"
+#include "desk/run.h"
+#include "route/match.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Only the configuration says which rows belong to a sink, so a sink that it lacks would pause
+ * nothing. NULL: there is no problem. */
+static const char *sink_problem(const char *name, const struct relay_options *relay)
+{
+    static char why[1024] = "no sink of this name is configured; the configured ones are:";
+
+    for (int i = 0; i < relay->sink_count; i++) {
+        size_t len = strlen(why);
+
+        if (strcmp(relay->sinks[i].name, name) == 0)
+            return NULL;
+        (void)snprintf(why + len, sizeof why - len, " %s", relay->sinks[i].name);
+    }
+    return why;
+}
+
+/* What the rule calls it says what it may be. */
+static const char *name_problem(struct text what, const char *name,
+                                const struct relay_options *relay)
+{
+    static char why[128];
+    const char *problem = pause_name_problem(name);
+    struct match match;
+
+    if (problem != NULL)
+        return problem;
+    if (text_equal(what, text_of("SINK")))
+        return sink_problem(name, relay);
+    if (!text_equal(what, text_of("PATTERN")))
+        return NULL;
+    if (match_parse(&match, name, why, sizeof why) < 0)
+        return why;
+    match_free(&match);
+    return NULL;
+}
+
+static int set_all(struct desk *desk, const struct arguments *arguments, bool by_id,
+                   struct error *error)
+{
+    char verb[16];
+    int status;
+
+    (void)snprintf(verb, sizeof verb, "%.*s", (int)arguments->verb.len, arguments->verb.data);
+    status = desk_set(desk, "verb", verb, error);
+    for (int i = 0; i < arguments->given_count && status == 0; i++)
+        status = desk_set_option(desk, arguments->given[i].name, arguments->given[i].value, error);
+    if (arguments->operand_count == 0 || status < 0)
+        return status;
+    return by_id ? desk_set_array(desk, "ids", arguments->operands, arguments->operand_count, error)
+                 : desk_set(desk, "name", arguments->operands[0], error);
+}
+
+enum exit_status cli_desk(const struct arguments *arguments, struct config *config)
+{
+    struct text words = arguments->words;
+    struct text what = text_take(&words, " ");
+    bool by_id = what.len >= 2 && memcmp(what.data, "ID", 2) == 0;
+    const char *why = NULL;
+    struct error error;
+    struct admin *admin = NULL;
+    struct desk *desk = NULL;
+    int status = -1;
+
+    if (!by_id && arguments->operand_count > 0)
+        why = name_problem(what, arguments->operands[0], &config->relay);
+    if (why == NULL && !cli_is_utf8(arguments))
+        why = "an argument is not UTF-8";
+    if (why != NULL)
+        (void)cli_refuse(arguments->command->name, why, &error);
+    else
+        admin = admin_open(&config->relay.outbox, &error);
+    if (admin != NULL)
+        desk = desk_new(admin, &error);
+    if (desk != NULL && set_all(desk, arguments, by_id, &error) == 0)
+        status = desk_run(desk, arguments->steps, &error);
+    desk_free(desk);
+    admin_close(admin);
+    return status == 0 ? EXIT_DONE : cli_fail(&error);
+}
