@@ -29,13 +29,14 @@ enum {
     FIND_TRIGGERS,
     FIND_IS_OWN,
     FIND_PARKED,
-    FIND_PARKED_TRUSTED,
+    FIND_PARKED_FITS,
     FIND_PARKED_LACKS,
     FIND_CONTROL,
     FIND_CONTROL_FITS,
     FIND_NUMBER,
     FIND_MAY_NUMBER,
-    FIND_NAME_IS_COLUMN
+    FIND_NAME_IS_COLUMN,
+    FIND_OWN
 };
 
 static void quote_beside(const struct table *table, const struct session *session,
@@ -164,15 +165,16 @@ static int check_schema_number(const struct table *table, struct error *error)
     return error_mark_schema(error);
 }
 
-/* That of another version lacks some columns, but not all of these. */
-static bool is_parked_table(const struct table *table)
+/* Its name may have been written by mistake. */
+static int refuse_own(const struct table *table, const char *suffix, struct error *error)
 {
-    static const char *const own[] = {"state", "attempts", "due", "waits_for", "parked_at"};
-    bool is = false;
-
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        is = is || strstr(table->parked_lacks, own[i]) == NULL;
-    return is;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s is no outbox: it is one that outbox-relay keeps beside an outbox",
+                    table->quoted);
+    return error_hint(error,
+                      "write the name of the outbox itself as table in [outbox]: that of this table"
+                      " without %s",
+                      suffix);
 }
 
 static bool is_set(const PGresult *result, int column)
@@ -188,7 +190,8 @@ static int find(struct table *table, struct session *session, const struct outbo
     const char *params[4] = {table->schema, table->name, table->stem, statement_parked_table};
     char role[QUOTED_BYTES_MAX];
     PGresult *result;
-    bool parked_trusted;
+    bool parked_fits;
+    char own[sizeof "_control"];
     bool control_fits;
 
     if (problem != NULL)
@@ -216,7 +219,7 @@ static int find(struct table *table, struct session *session, const struct outbo
     table->has_triggers = is_set(result, FIND_TRIGGERS);
     table->is_own = is_set(result, FIND_IS_OWN);
     table->parked_exists = is_set(result, FIND_PARKED);
-    parked_trusted = is_set(result, FIND_PARKED_TRUSTED);
+    parked_fits = is_set(result, FIND_PARKED_FITS);
     (void)snprintf(table->parked_lacks, sizeof table->parked_lacks, "%s",
                    table->parked_exists ? PQgetvalue(result, 0, FIND_PARKED_LACKS) : "");
     table->control_exists = is_set(result, FIND_CONTROL);
@@ -224,9 +227,12 @@ static int find(struct table *table, struct session *session, const struct outbo
     table->schema_number = (int)strtol(PQgetvalue(result, 0, FIND_NUMBER), NULL, 10);
     table->may_number = is_set(result, FIND_MAY_NUMBER);
     table->name_is_column = is_set(result, FIND_NAME_IS_COLUMN);
+    (void)snprintf(own, sizeof own, "%s", PQgetvalue(result, 0, FIND_OWN));
     PQclear(result);
     quote_names(table, session, options->order);
-    if (table->exists && table->parked_exists && (!parked_trusted || !is_parked_table(table)))
+    if (own[0] != '\0')
+        return refuse_own(table, own, error);
+    if (table->exists && table->parked_exists && !parked_fits)
         return table_refuse_other(table->parked_quoted, error);
     if (table->exists && table->parked_exists && strstr(table->parked_lacks, "state") != NULL) {
         (void)error_set(
@@ -320,52 +326,6 @@ static int list_column(struct table *table, const struct session *session,
     return 0;
 }
 
-/* The relay's own tables are recognised by their columns: their names may have been written by
- * mistake. */
-static const struct own_table {
-    const char *suffix;
-    const char *columns[6];
-    int most_columns; /* an outbox may have such columns too, and more; 0: hardly */
-} own_tables[] = {
-    {"_parked", {"seq", "state", "attempts", "due", "waits_for", "parked_at"}, 0},
-    {"_slice", {"slice", "slices"}, 2},
-    {"_control", {"kind", "name", "value", "reason", "set_by", "set_at"}, 0},
-};
-#define OWN_TABLES (sizeof own_tables / sizeof *own_tables)
-
-static bool has_column(const struct table_column *columns, int count, const char *name)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(columns[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static bool is_own_table(const struct own_table *own, const struct table_column *columns, int count)
-{
-    for (int i = 0; i < 6 && own->columns[i] != NULL; i++)
-        if (!has_column(columns, count, own->columns[i]))
-            return false;
-    return own->most_columns == 0 || count <= own->most_columns;
-}
-
-static int refuse_own(const struct table *table, const struct table_column *columns, int count,
-                      struct error *error)
-{
-    for (size_t i = 0; i < OWN_TABLES; i++) {
-        if (!is_own_table(&own_tables[i], columns, count))
-            continue;
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "table %s is no outbox: it is one that outbox-relay keeps beside an outbox",
-                        table->quoted);
-        return error_hint(error,
-                          "write the name of the outbox itself as table in [outbox]: that of this"
-                          " table without %s",
-                          own_tables[i].suffix);
-    }
-    return 0;
-}
-
 /* Beside such a column, or with such a table, a name in a statement would mean something else. The
  * parked table's columns stand beside the expressions that compute a parked row's values anew. */
 static int refuse_names(const struct table *table, const struct table_column *columns, int count,
@@ -412,8 +372,6 @@ static int find_columns(struct table *table, struct session *session,
         if (status == 0)
             status = list_column(table, session, &columns[i], i, error);
     }
-    if (status == 0)
-        status = refuse_own(table, columns, count, error);
     if (status == 0)
         status = refuse_names(table, columns, count, error);
     offers_find(table, columns, count, options);
