@@ -81,7 +81,7 @@ static void put_string(struct line *line, enum log_format format, const char *na
 
     (void)text_escape_json(escaped, bytes_max, value.data, value.len);
     put_name(line, format, name);
-    put(line, format == LOG_TEXT && is_plain(value) && value.len < bytes_max ? "%s" : "\"%s\"",
+    put(line, format != LOG_JSON && is_plain(value) && value.len < bytes_max ? "%s" : "\"%s\"",
         escaped);
 }
 
@@ -157,7 +157,7 @@ static void render_for_people(struct line *line, enum log_level level, const cha
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     format_time(when, now);
-    put(line, "%.8s %s", when + sizeof "2026-01-31", levels[level]);
+    put(line, "%.19sZ %s", when, levels[level]);
     put_shown(line, ": ", text_of(text), LINE_BYTES_MAX / 4);
     if (fields != NULL) {
         put_shown(line, ": ", text_of(fields->error), ERROR_BYTES_MAX);

@@ -11,9 +11,9 @@
  *
  *   time=2026-01-31T22:15:00.123Z level=warn msg="the row is dead" lane=1 row=42 error="no route"
  *
- * On a terminal, text is for people, as `check` writes it:
+ * LOG_TEXT is logfmt, but on a terminal for people, as `check` writes it:
  *
- *   22:15:00 warn: the row is dead: no route (lane 1, row 42)
+ *   2026-01-31T22:15:00Z warn: the row is dead: no route (lane 1, row 42)
  *     fix: outbox-relay dead show 42
  *
  * Logging never blocks the relay: a line that stderr does not take at once is dropped and counted,
@@ -21,7 +21,7 @@
  */
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
-enum log_format { LOG_TEXT, LOG_JSON };
+enum log_format { LOG_TEXT, LOG_JSON, LOG_LOGFMT };
 
 /* What a line is about. What is 0, NULL or "" is not written. */
 struct log_fields {

@@ -40,7 +40,8 @@ struct read_request {
     const char *subject; /* of JetStream: only messages with it, a pattern also; NULL: all */
     int64_t since_ms;    /* messages before it need not be read; 0: all are */
     int last;            /* of each place so many are enough, and of no other than a missing topic
-                            need on_place be called; 0: all are read */
+                            need on_place be called; Kafka's are fewer where offsets have no
+                            message. 0: all are read */
     /* 0, or -1 with *error set, which ends the reading. */
     int (*on_message)(void *closure, const struct held *held, struct error *error);
     void (*on_place)(void *closure, const struct held_place *place);

@@ -205,6 +205,11 @@ enum exit_status cli_init(const struct arguments *arguments, struct config *conf
     struct admin *admin;
     enum exit_status status;
 
+    if (arguments->inbox && (arguments->print || arguments->grant != NULL || arguments->notify ||
+                             arguments->order_trigger || arguments->feed != NULL)) {
+        (void)cli_refuse("init", "--inbox is for a consumer's database, and stands alone", &error);
+        return cli_fail(&error);
+    }
     if (arguments->inbox) {
         (void)fputs(embedded_inbox, stdout);
         return EXIT_DONE;

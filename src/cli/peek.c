@@ -23,6 +23,7 @@
 struct shown {
     char *text; /* owned */
     int topic, partition;
+    int64_t position;
     int64_t time_ms;
 };
 
@@ -30,17 +31,21 @@ struct peeking {
     const struct sink_options *sink;
     struct read_request request;
     bool json;
+    bool is_named;          /* the topic is one of the command line */
     struct shown *messages; /* the last ones, at most request.last and one more */
     int count;
     const char *missing; /* the topic that is not there; NULL: none */
 };
 
+/* NULL: the message has none. */
 static struct text time_text(int64_t time_ms, char *out)
 {
     time_t seconds = (time_t)(time_ms / 1000);
     struct tm utc;
     size_t len = strftime(out, TIME_BYTES, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &utc));
 
+    if (time_ms < 0)
+        return (struct text){NULL, 0};
     (void)snprintf(out + len, TIME_BYTES - len, ".%03dZ", (int)(time_ms % 1000));
     return text_of(out);
 }
@@ -49,21 +54,27 @@ static char *write_json(const struct peeking *peeking, const struct held *held)
 {
     bool has_partitions = strcmp(peeking->sink->type, "kafka") == 0;
     char time[TIME_BYTES];
+    const struct {
+        const char *name;
+        json_t *value;
+    } members[] = {
+        {"sink", json_string(peeking->sink->name)},
+        {"destination", terminal_json(held->destination)},
+        {"partition", has_partitions ? json_integer(held->partition) : json_null()},
+        {"position", json_integer(held->position)},
+        {"time", terminal_json(time_text(held->time_ms, time))},
+        {"event_id", terminal_json(held->event_id)},
+        {"key", terminal_json(held->key)},
+        {"headers", terminal_json_headers(held->headers, held->header_count)},
+        {"payload", terminal_json(held->payload)},
+    };
     json_t *object = json_object();
+    bool is_whole = true;
     char *line;
 
-    (void)json_object_set_new(object, "sink", json_string(peeking->sink->name));
-    (void)json_object_set_new(object, "destination", terminal_json(held->destination));
-    (void)json_object_set_new(object, "partition",
-                              has_partitions ? json_integer(held->partition) : json_null());
-    (void)json_object_set_new(object, "position", json_integer(held->position));
-    (void)json_object_set_new(object, "time", terminal_json(time_text(held->time_ms, time)));
-    (void)json_object_set_new(object, "event_id", terminal_json(held->event_id));
-    (void)json_object_set_new(object, "key", terminal_json(held->key));
-    (void)json_object_set_new(object, "headers",
-                              terminal_json_headers(held->headers, held->header_count));
-    (void)json_object_set_new(object, "payload", terminal_json(held->payload));
-    line = json_dumps(object, JSON_COMPACT);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        is_whole = json_object_set_new(object, members[i].name, members[i].value) == 0 && is_whole;
+    line = is_whole ? json_dumps(object, JSON_COMPACT) : NULL;
     json_decref(object);
     return line;
 }
@@ -71,7 +82,8 @@ static char *write_json(const struct peeking *peeking, const struct held *held)
 static void put_text(FILE *out, const struct peeking *peeking, const struct held *held)
 {
     char place[256];
-    char time[TIME_BYTES];
+    char buffer[TIME_BYTES];
+    const char *time = time_text(held->time_ms, buffer).data;
     char bytes[32];
 
     if (strcmp(peeking->sink->type, "kafka") == 0)
@@ -79,7 +91,7 @@ static void put_text(FILE *out, const struct peeking *peeking, const struct held
                        held->position);
     else
         (void)snprintf(place, sizeof place, "sequence %" PRId64, held->position);
-    (void)fprintf(out, "%s, %s\n", place, time_text(held->time_ms, time).data);
+    (void)fprintf(out, "%s, %s\n", place, time != NULL ? time : "without a time");
     terminal_put(out, strcmp(peeking->sink->type, "nats") == 0 ? "subject" : "topic",
                  held->destination);
     if (held->event_id.data != NULL)
@@ -108,20 +120,27 @@ static char *write_text(const struct peeking *peeking, const struct held *held)
     return NULL;
 }
 
-/* Behind all earlier messages of its partition and all that are older, whichever comes last. */
+/* Whether it stands before the other: in its own place by its position, else by its time. */
+static bool is_before(const struct shown *message, const struct shown *other)
+{
+    if (message->partition == other->partition && message->topic == other->topic)
+        return message->position < other->position;
+    return message->time_ms < other->time_ms;
+}
+
 static int take_message(void *closure, const struct held *held, struct error *error)
 {
     struct peeking *peeking = closure;
-    struct shown message = {
-        .topic = held->topic, .partition = held->partition, .time_ms = held->time_ms};
+    struct shown message = {.topic = held->topic,
+                            .partition = held->partition,
+                            .position = held->position,
+                            .time_ms = held->time_ms};
     int at = peeking->count;
 
     message.text = peeking->json ? write_json(peeking, held) : write_text(peeking, held);
     if (message.text == NULL)
         return error_no_memory(error);
-    while (at > 0 && peeking->messages[at - 1].time_ms > message.time_ms &&
-           (peeking->messages[at - 1].partition != message.partition ||
-            peeking->messages[at - 1].topic != message.topic))
+    while (at > 0 && is_before(&message, &peeking->messages[at - 1]))
         at--;
     memmove(&peeking->messages[at + 1], &peeking->messages[at],
             (size_t)(peeking->count - at) * sizeof message);
@@ -134,12 +153,17 @@ static int take_message(void *closure, const struct held *held, struct error *er
     return 0;
 }
 
+/* A topic of `allow` may be made by its first message. */
 static void take_place(void *closure, const struct held_place *place)
 {
     struct peeking *peeking = closure;
+    const char *topic = place->partition == -1 ? peeking->request.topics[place->topic] : NULL;
 
-    if (place->partition == -1)
-        peeking->missing = peeking->request.topics[place->topic];
+    if (topic != NULL && peeking->is_named)
+        peeking->missing = topic;
+    else if (topic != NULL)
+        (void)fprintf(stderr, "outbox-relay: sink %s: there is no topic \"%s\" yet\n",
+                      peeking->sink->name, topic);
 }
 
 static void take_total(void *closure, int64_t messages)
@@ -192,6 +216,14 @@ static int find_sink(struct peeking *peeking, const struct relay_options *relay,
     return cli_refuse("peek", why, error);
 }
 
+static bool is_known(const char *const *topics, int count, const char *topic)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(topics[i], topic) == 0)
+            return true;
+    return false;
+}
+
 /* The topics of `allow` without those that are patterns: what was asked for by no name. */
 static int take_allowed(struct peeking *peeking, const char **topics, struct error *error)
 {
@@ -199,7 +231,7 @@ static int take_allowed(struct peeking *peeking, const char **topics, struct err
     int count = 0;
 
     for (int i = 0; i < allow->count; i++)
-        if (!sink_pattern(allow->items[i]))
+        if (!sink_pattern(allow->items[i]) && !is_known(topics, count, allow->items[i]))
             topics[count++] = allow->items[i];
     peeking->request.topic_count = count;
     return count > 0 ? 0
@@ -227,6 +259,8 @@ static int take_request(struct peeking *peeking, const struct arguments *argumen
 {
     const char *topic = arguments->operand_count > 1 ? arguments->operands[1] : NULL;
 
+    if (!cli_is_utf8(arguments))
+        return cli_refuse("peek", "an argument is not UTF-8", error);
     if (strcmp(peeking->sink->type, "stdout") == 0)
         return cli_refuse("peek", "what a sink of type stdout printed cannot be read back", error);
     peeking->request.last = arguments->last > 0 ? arguments->last : LAST_DEFAULT;
@@ -237,6 +271,7 @@ static int take_request(struct peeking *peeking, const struct arguments *argumen
     peeking->request.topics = topics;
     if (strcmp(peeking->sink->type, "nats") == 0)
         return take_subject(peeking, topic, error);
+    peeking->is_named = topic != NULL;
     if (topic == NULL)
         return take_allowed(peeking, topics, error);
     topics[0] = topic;

@@ -154,11 +154,18 @@ json_t *terminal_json(struct text text)
 json_t *terminal_json_headers(const struct header *headers, int count)
 {
     json_t *object = json_object();
+    char name[LINE_BYTES];
+    bool is_whole = true;
 
-    for (int i = 0; i < count; i++)
-        (void)json_object_setn_new(object, headers[i].name.data, headers[i].name.len,
-                                   terminal_json(headers[i].value));
-    return object;
+    for (int i = 0; i < count; i++) {
+        (void)text_show(name, sizeof name, headers[i].name, false);
+        if (json_object_set_new(object, name, terminal_json(headers[i].value)) < 0)
+            is_whole = false;
+    }
+    if (is_whole)
+        return object;
+    json_decref(object);
+    return NULL;
 }
 
 void terminal_put(FILE *out, const char *name, struct text value)
@@ -172,15 +179,14 @@ void terminal_put(FILE *out, const char *name, struct text value)
 
 void terminal_put_headers(FILE *out, const struct header *headers, int count)
 {
-    char text[LINE_BYTES];
+    char name[LINE_BYTES];
+    char value[LINE_BYTES];
 
-    for (int i = 0; i < count; i++) {
-        struct text value = headers[i].value.data != NULL ? headers[i].value : text_of("(null)");
-
-        (void)snprintf(text, sizeof text, "%.*s: %.*s", (int)headers[i].name.len,
-                       headers[i].name.data, (int)value.len, value.data);
-        terminal_put(out, "header", text_of(text));
-    }
+    for (int i = 0; i < count; i++)
+        (void)fprintf(
+            out, "  %-10s %s: %s\n", "header", text_show(name, sizeof name, headers[i].name, false),
+            headers[i].value.data != NULL ? text_show(value, sizeof value, headers[i].value, false)
+                                          : "(null)");
 }
 
 void terminal_put_wrapped(FILE *out, int columns, const char *indent, int lines, const char *text)

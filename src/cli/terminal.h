@@ -39,7 +39,7 @@ void terminal_print_json(struct text json);
 /* A string, or {"hex": ...} when the bytes are no UTF-8 or have a NUL; null for NULL. NULL: no
  * memory. */
 json_t *terminal_json(struct text text);
-/* An object of them; of several with one name the last counts. */
+/* An object of them; of several with one name the last counts. NULL: no memory. */
 json_t *terminal_json_headers(const struct header *headers, int count);
 
 /* A line: the name, then the value, escaped and at most 4 KiB of it. */

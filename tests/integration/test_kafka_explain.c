@@ -155,7 +155,7 @@ static void take_peeked(struct fixture *fixture, const char *sink, const char *p
     expect(fixture,
            run(fixture, "peek", sink, place, "--last", "1000", "--json", "-c", fixture->config), 0);
     sql_copy(fixture->conn,
-             "COPY peeked FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')",
+             "COPY peeked (line) FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')",
              fixture->process.out);
 }
 
@@ -525,12 +525,14 @@ TEST(peek_shows_the_last_messages_of_a_subject_wherever_they_lie)
     struct fixture *fixture = *state;
     char subject[96];
 
-    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT CASE WHEN n <= 7 THEN"
-                       " 'n.old' WHEN n <= 10 THEN 'n.newer' ELSE 'n.many' END, 'k', to_jsonb(n)"
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload, headers) SELECT CASE WHEN n <= 7"
+                       " THEN"
+                       " 'n.old' WHEN n <= 10 THEN 'n.newer' ELSE 'n.many' END, 'k', to_jsonb(n),"
+                       " CASE n WHEN 9 THEN '{\"e\": \"Error: timeout\"}' END::jsonb"
                        " FROM generate_series(1, 900) n");
     drain(fixture, 0);
     (void)snprintf(subject, sizeof subject, "%s.n.old", fixture->name);
-    sql(fixture->conn, "CREATE TEMP TABLE peeked (line jsonb)");
+    sql(fixture->conn, "CREATE TEMP TABLE peeked (n serial, line jsonb)");
     expect(fixture, run(fixture, "peek", "n", subject, "--last", "2", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "sequence 6, ");
     assert_says(fixture->process.out, "\n  payload    1 bytes\n             7\n");
@@ -538,7 +540,8 @@ TEST(peek_shows_the_last_messages_of_a_subject_wherever_they_lie)
     (void)snprintf(subject, sizeof subject, "%s.*.newer", fixture->name);
     take_peeked(fixture, "n", subject);
     assert_string_equal(
-        sql_text(fixture->conn, "SELECT string_agg(line->>'payload', ' ') FROM peeked"), "8 9 10");
+        sql_text(fixture->conn, "SELECT string_agg(line->>'payload', ' ' ORDER BY n) FROM peeked"),
+        "8 9 10");
     expect(fixture, run(fixture, "peek", "n", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "sequence 891, ");
     assert_null(strstr(fixture->process.out, "sequence 890, "));

@@ -151,6 +151,8 @@ TEST(the_inbox_forgets_old_ids_in_steps_and_may_be_made_twice)
     assert_int_equal(sql_number(fixture->conn, "SELECT max(event_id::int) FROM inbox"), 10080);
     assert_string_equal(sql_text(fixture->conn, "SELECT inbox_is_new('7')"), "f");
     assert_string_equal(sql_text(fixture->conn, "SELECT inbox_is_new('30000')"), "t");
+    assert_string_equal(sql_text(fixture->conn, "SELECT inbox_is_new('30000', 'billing')"), "t");
+    expect(fixture, run(fixture, "init", "--inbox", "--print", "-c", fixture->config), 2);
     /* whatever the search_path of its caller is */
     sql(fixture->conn, "SET search_path = pg_catalog");
     assert_string_equal(sql_text(fixture->conn, "SELECT public.inbox_is_new('30000')"), "f");

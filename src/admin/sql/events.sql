@@ -4,7 +4,7 @@
 SELECT {id} AS id, {event_id} AS event_id, {topic} AS topic, {key} AS key, {type} AS type, {created_at} AS created_at,
        {headers} AS headers,
        {if computed}
-       ARRAY(SELECT convert_from(value, 'UTF8') FROM unnest({more_headers}) value) AS more_headers,
+       ARRAY(SELECT encode(value, 'escape') FROM unnest({more_headers}) value) AS more_headers,
        {not_before} AS not_before,
        {end}
        {payload} AS payload

@@ -30,13 +30,13 @@
 #define INACTIVE_S 60 /* after which the server deletes the consumer by itself */
 #define ASK_MS 5000
 #define STEP_MS 1000
+#define ENOUGH 8 /* times the messages that are wanted */
 
 /* What the reply subject of a delivered message says. */
 struct delivery {
     uint64_t sequence;
     uint64_t number;
     int64_t time_ns;
-    uint64_t left; /* messages for the consumer behind this one */
 };
 
 struct reading {
@@ -48,6 +48,7 @@ struct reading {
     int asked;       /* messages of the current request that have not come; 0: there is none */
     uint64_t last;   /* the last sequence number that was read */
     uint64_t number; /* of the last message that was delivered; they are consecutive */
+    uint64_t wanted; /* so many messages, the last ones; 0: all up to the end */
     int64_t heard_at_ms;
     struct delivery doubtful[PULL_MESSAGES]; /* of the current request; they are fetched again */
     int doubtful_count;
@@ -65,7 +66,7 @@ static int fail(const struct reading *reading, struct error *error, const char *
 
 static bool read_delivery(const char *reply, struct delivery *delivery)
 {
-    uint64_t numbers[4];
+    uint64_t numbers[3];
     int tokens = 1;
 
     for (const char *at = reply; *at != '\0'; at++)
@@ -74,11 +75,11 @@ static bool read_delivery(const char *reply, struct delivery *delivery)
         return false;
     for (int skip = tokens == ACK_TOKENS ? 5 : 7; skip > 0; skip--)
         reply += strcspn(reply, ".") + 1;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         numbers[i] = strtoull(reply, NULL, 10);
         reply += strcspn(reply, ".") + 1;
     }
-    *delivery = (struct delivery){numbers[0], numbers[1], (int64_t)numbers[2], numbers[3]};
+    *delivery = (struct delivery){numbers[0], numbers[1], (int64_t)numbers[2]};
     return true;
 }
 
@@ -147,7 +148,7 @@ static int take_message(struct reading *reading, natsMsg *message, struct error 
         return fail(reading, error, "a message without a sequence number");
     if (delivery.number != ++reading->number)
         return fail(reading, error, "the server left out messages");
-    if (delivery.sequence > reading->end) {
+    if (reading->wanted == 0 && delivery.sequence > reading->end) {
         reading->done = true;
         return 0;
     }
@@ -163,8 +164,8 @@ static int take_message(struct reading *reading, natsMsg *message, struct error 
         status = hand_over(reading, &delivery, &held, error);
     free((void *)names);
     reading->last = delivery.sequence;
-    reading->done =
-        delivery.sequence >= reading->end || (reading->request->last > 0 && delivery.left == 0);
+    reading->done = reading->wanted > 0 ? delivery.number == reading->wanted
+                                        : delivery.sequence >= reading->end;
     return status;
 }
 
@@ -199,15 +200,18 @@ static int get_stored(struct reading *reading, const char *request, json_t **rep
 /* Nothing more came in time. The consumer may be at a replica that lags; the leader knows. */
 static int find_end(struct reading *reading, struct error *error)
 {
-    char request[96];
-    const json_t *message;
+    const char *subject = reading->request->subject;
+    json_t *question = json_pack("{s:I, s:s}", "seq", (json_int_t)reading->last + 1, "next_by_subj",
+                                 subject != NULL ? subject : ">");
+    char *request = question != NULL ? json_dumps(question, JSON_COMPACT) : NULL;
+    const json_t *message = NULL;
     json_t *reply = NULL;
     int64_t next;
-    int status;
+    int status = request != NULL ? get_stored(reading, request, &reply, &message, error)
+                                 : error_no_memory(error);
 
-    (void)snprintf(request, sizeof request, "{\"seq\":%" PRIu64 ",\"next_by_subj\":\">\"}",
-                   reading->last + 1);
-    status = get_stored(reading, request, &reply, &message, error);
+    json_decref(question);
+    free(request);
     next = status == 0 ? json_integer_value(json_object_get(message, "seq")) : 0;
     reading->done = status == 0 && (next == 0 || (uint64_t)next > reading->end);
     json_decref(reply);
@@ -282,7 +286,7 @@ static int make_consumer(struct reading *reading, uint64_t from, int64_t *left, 
     int status;
 
     nats_new_token(nats, token);
-    (void)snprintf(reading->consumer, sizeof reading->consumer, "outbox-relay-audit-%.*s",
+    (void)snprintf(reading->consumer, sizeof reading->consumer, "outbox-relay-read-%.*s",
                    NATS_TOKEN_BYTES, token);
     text = write_request(reading, from);
     if (text == NULL)
@@ -325,19 +329,28 @@ static void delete_consumer(const struct reading *reading)
 }
 
 /* The server finds no message from the end backwards: consumers that begin ever earlier say how
- * many there are. */
+ * many there are, and others between the last two, until there are not many more than are wanted.
+ */
 static int make_consumer_of_last(struct reading *reading, int64_t *left, struct error *error)
 {
-    uint64_t wanted = (uint64_t)reading->request->last;
+    int64_t wanted = reading->request->last;
+    uint64_t too_late = reading->end + 1; /* from there on there are too few */
+    uint64_t reach = (uint64_t)wanted;
 
-    for (uint64_t reach = wanted;; reach *= 4) {
-        uint64_t stored = reading->end - reading->first + 1;
-        uint64_t from = reach < stored ? reading->end - reach + 1 : reading->first;
+    for (;;) {
+        uint64_t stored = too_late - reading->first;
+        uint64_t from = reach < stored ? too_late - reach : reading->first;
 
         if (make_consumer(reading, from, left, error) < 0)
             return -1;
-        if ((uint64_t)*left >= wanted || from == reading->first)
+        if (*left < wanted && from > reading->first) {
+            too_late = from;
+            reach *= 4;
+        } else if (*left > ENOUGH * wanted && reach > 1 && stored > 1) {
+            reach = (reach < stored ? reach : stored) / 2;
+        } else {
             return 0;
+        }
         delete_consumer(reading);
     }
 }
@@ -433,6 +446,7 @@ static int read_all(struct reading *reading, struct error *error)
     if (status == 0)
         request->on_total(request->closure, left);
     reading->done = left == 0 && (request->since_ms > 0 || request->last > 0);
+    reading->wanted = request->last > 0 ? (uint64_t)left : 0;
     reading->heard_at_ms = clock_now_ms();
     while (status == 0 && !reading->done) {
         natsMsg *message;
@@ -510,12 +524,10 @@ int nats_read(struct broker *broker, const struct read_request *request, struct 
         delete_consumer(&reading);
         json_decref(info);
         info = NULL;
-        if (status < 0 || ask(reading.nats, &info, error) < 0)
+        if (status < 0 || request->last > 0)
+            return status;
+        if (ask(reading.nats, &info, error) < 0)
             return -1;
-    }
-    if (request->last > 0) {
-        json_decref(info);
-        return 0;
     }
     place.first_ms = state_of(info, "messages") > 0
                          ? nats_time_ms(json_string_value(

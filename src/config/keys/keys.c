@@ -19,7 +19,7 @@ static const char *const order_words[] = {"key", "none", NULL};
 static const char *const switch_words[] = {"off", "on", NULL};
 static const char *const event_words[] = {"off", "binary", "structured", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
-static const char *const format_words[] = {"text", "json", NULL};
+static const char *const format_words[] = {"text", "json", "logfmt", NULL};
 
 const struct key keys[] = {
     {SECTION_DATABASE, "url", KEY_STRING, IN_OUTBOX(url), "", 0, 0, NULL, KEY_SECRET},

@@ -203,7 +203,7 @@ TEST(wrong_types_are_named_with_what_was_found)
          "relay.toml:6:1: synchronous_commit: expected the string \"on\" or \"off\", got a boolean "
          "true"},
         {MINIMAL "[log]\nformat = \"a\\u001b[31m\"",
-         "relay.toml:6:1: format = \"a\\x1b[31m\": must be \"text\" or \"json\""},
+         "relay.toml:6:1: format = \"a\\x1b[31m\": must be \"text\", \"json\" or \"logfmt\""},
         {MINIMAL "[database]\npassword_file = \"\"",
          "relay.toml:6:1: password_file: must not be empty"},
     };
