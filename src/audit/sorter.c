@@ -59,12 +59,18 @@ static FILE *open_nameless(void)
 {
     int descriptor = open(folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     char name[4096];
+    FILE *file;
 
     if (descriptor < 0 && (errno == EOPNOTSUPP || errno == EISDIR) &&
         snprintf(name, sizeof name, "%s/outbox-relay-XXXXXX", folder()) < (int)sizeof name &&
         (descriptor = mkostemp(name, O_CLOEXEC)) >= 0)
         (void)unlink(name);
-    return descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    if (descriptor < 0)
+        return NULL;
+    file = fdopen(descriptor, "w");
+    if (file == NULL)
+        (void)close(descriptor);
+    return file;
 }
 
 struct sorter *sorter_open(size_t memory, int (*compare)(const void *, const void *),
@@ -172,6 +178,8 @@ static int fill(struct sorter *sorter, struct run *run, struct error *error)
 
         if (count < 0 && errno == EINTR)
             continue;
+        if (count == 0)
+            errno = EIO; /* it is shorter than what was written */
         if (count <= 0)
             return fail("cannot read", error);
         run->at += count;

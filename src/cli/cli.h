@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Only this folder deals with argv, stdout and exit statuses. */
+/* Only this folder deals with argv and exit statuses. */
 
 enum exit_status {
     EXIT_DONE = 0,

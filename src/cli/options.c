@@ -231,8 +231,12 @@ bool cli_is_utf8(const struct arguments *arguments)
 {
     bool valid = true;
 
-    for (int i = 0; i < arguments->given_count; i++)
-        valid = valid && text_is_utf8(arguments->given[i].value, strlen(arguments->given[i].value));
+    for (int i = 0; i < arguments->given_count; i++) {
+        const char *value = arguments->given[i].value;
+
+        if (strcmp(arguments->given[i].name, "config") != 0) /* a path may be anything */
+            valid = valid && text_is_utf8(value, strlen(value));
+    }
     for (int i = 0; i < arguments->operand_count; i++)
         valid = valid && text_is_utf8(arguments->operands[i], strlen(arguments->operands[i]));
     return valid;

@@ -94,8 +94,8 @@ int desk_set_array(struct desk *desk, const char *name, const char *const *value
 
 static int check_refused(const PGresult *result, struct error *error)
 {
-    const char *refused = show_value(result, 0, "relay_refused");
-    const char *fix = show_value(result, 0, "relay_fix");
+    const char *refused = show_value(result, 0, "desk_refused");
+    const char *fix = show_value(result, 0, "desk_fix");
     char safe[512];
 
     if (refused == NULL)

@@ -89,9 +89,9 @@ static int copy_some(struct desk *desk, struct error *error)
             (void)session_execute(session, "ROLLBACK", &ignored);
         return -1;
     }
-    desk->total += strtoll(show_value(result, 0, "relay_count"), NULL, 10);
-    next = show_value(result, 0, "relay_next");
-    last = show_value(result, 0, "relay_last");
+    desk->total += strtoll(show_value(result, 0, "desk_count"), NULL, 10);
+    next = show_value(result, 0, "desk_next");
+    last = show_value(result, 0, "desk_last");
     if (desk_set(desk, "place", next, error) < 0 ||
         (last != NULL && desk_set(desk, "last", last, error) < 0)) {
         PQclear(result);

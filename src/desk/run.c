@@ -55,31 +55,32 @@ static int take_rows(struct desk *desk, const PGresult *result, struct error *er
     const char *limit = desk_value(desk, "limit");
     int64_t left = limit != NULL ? strtoll(limit, NULL, 10) - desk->total : INT64_MAX;
     int count = PQntuples(result);
-    const char *counted = show_value(result, 0, "relay_count");
-    const char *next = show_value(result, 0, "relay_next");
+    const char *counted = show_value(result, 0, "desk_count");
+    const char *next = show_value(result, 0, "desk_next");
     bool has_more = next != NULL;
 
-    if (show_column(result, "relay_place") >= 0) {
-        if (show_value(result, 0, "relay_place") == NULL)
+    if (show_column(result, "desk_place") >= 0) {
+        if (show_value(result, 0, "desk_place") == NULL)
             count = 0;
         if (count > left)
             count = (int)left;
-        next = show_value(result, count - 1, "relay_place");
+        next = show_value(result, count - 1, "desk_place");
         has_more = count == desk->statement.page_rows && desk_value(desk, "ids") == NULL;
     }
-    show_rows(&desk->show, result, count);
+    if (counted == NULL || desk->total == 0) /* of a count the first page that has any */
+        show_rows(&desk->show, result, count);
     desk->total += counted != NULL ? strtoll(counted, NULL, 10) : count;
     return has_more && desk_set(desk, "place", next, error) < 0 ? -1 : has_more;
 }
 
 /* 1: there may be more rows; 0: done; -1: failed. */
-static int take_page(struct desk *desk, struct error *error)
+static int take_page(struct desk *desk, bool is_careful, struct error *error)
 {
     PGresult *result = desk_ask(desk, error);
     int status;
 
     if (result == NULL)
-        return is_of_a_value(error) && take_care(desk) == 0 ? 1 : -1;
+        return is_careful && is_of_a_value(error) && take_care(desk) == 0 ? 1 : -1;
     status = take_rows(desk, result, error);
     PQclear(result);
     if (status > 0)
@@ -120,8 +121,8 @@ static int show_pages(struct desk *desk, struct text word, struct text name, str
     if (limit != NULL && strtoll(limit, NULL, 10) < DESK_PAGE_ROWS)
         desk->statement.page_rows = (int)strtol(limit, NULL, 10);
     while (status > 0)
-        status = take_page(desk, error);
-    return status < 0 ? explain(desk, error) : 0;
+        status = take_page(desk, !is(word, "text"), error);
+    return status < 0 && !is(word, "text") ? explain(desk, error) : status;
 }
 
 /* values, run */

@@ -27,12 +27,12 @@
  * {$dry_run} for --dry-run, and {$verb}, {$ids} or {$name}, and {$terminal}. Columns whose names
  * begin with "relay_" are not shown:
  *
- *   relay_refused   an error, and nothing was done; relay_fix: what to do then
- *   relay_place     the row's place. The statement is repeated as long as it returns {page_rows} of
+ *   desk_refused   an error, and nothing was done; desk_fix: what to do then
+ *   desk_place     the row's place. The statement is repeated as long as it returns {page_rows} of
  *                   them, with the last place as {$place}. NULL: there is no row
- *   relay_count     how many rows there are, in place of the number of rows that are shown
- *   relay_next      the statement is repeated with this as {$place}, until it is NULL
- *   relay_stays     of a row with an error whether it stays in the outbox (remedy.h)
+ *   desk_count     how many rows there are, in place of the number of rows that are shown
+ *   desk_next      the statement is repeated with this as {$place}, until it is NULL
+ *   desk_stays     of a row with an error whether it stays in the outbox (remedy.h)
  *
  * With --json a row is its first value, a JSON object. A statement that fails because PostgreSQL
  * cannot return a value is repeated with greater care (enum desk_detail): row by row, then with

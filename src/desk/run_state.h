@@ -35,7 +35,7 @@ PGresult *desk_ask(struct desk *desk, struct error *error);
 /* Whether there are rows that can be sent again. 0, or -1 with *error set. */
 int desk_check_sent(struct desk *desk, struct error *error);
 /* Copies sent rows, {$step} of them in a transaction, at {$rate} rows a second, until the statement
- * returns no relay_next. by_command: Ctrl-C ends it after the step in hand, and it says how many
+ * returns no desk_next. by_command: Ctrl-C ends it after the step in hand, and it says how many
  * there were. 0, or -1 with *error set, which says how far it came. */
 int desk_replay(struct desk *desk, bool by_command, struct error *error);
 

@@ -55,7 +55,7 @@ static const char *fix_for(const struct show *show, const PGresult *result, int 
 {
     char error[CELL_BYTES_MAX];
     char id[CELL_BYTES_MAX];
-    const char *stays = show_value(result, row, "relay_stays");
+    const char *stays = show_value(result, row, "desk_stays");
     int of_error = show_column(result, "error");
     int of_id = show_column(result, "id");
     const struct remedy_names names = {

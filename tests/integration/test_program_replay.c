@@ -77,6 +77,9 @@ TEST(rows_are_chosen_by_topic_and_by_when_they_were_sent)
 
     insert_and_send(fixture, 50);
     sql(fixture->conn, "UPDATE outbox SET sent_at = now() - interval '3 hours' WHERE id <= 20");
+    /* more than are looked at in one step, before the first one that is chosen */
+    sql(fixture->conn, "INSERT INTO outbox (id, topic, sent_at) OVERRIDING SYSTEM VALUE SELECT -n,"
+                       " 'shop.old', now() - interval '3 hours' FROM generate_series(1, 20100) n");
     expect(fixture,
            run(fixture, "replay", "--topic", "shop.*", "--since", "2h", "--dry-run", "-c",
                fixture->config),
@@ -85,6 +88,7 @@ TEST(rows_are_chosen_by_topic_and_by_when_they_were_sent)
     assert_says(process->out, "  shop.paid\n");
     assert_says(process->out, "would replay 15\n");
     assert_int_equal(count_lines(process->out), 11);
+    sql(fixture->conn, "DELETE FROM outbox WHERE id < 0");
     drain(fixture);
     assert_string_equal(process->out, "");
     expect(fixture,

@@ -7,7 +7,7 @@
 WITH {if $ids}{chosen_by_id}{else}{chosen_by_filter}{end}{if !$dry_run}, done AS MATERIALIZED (
     DELETE FROM {parked} USING chosen
     WHERE seq = chosen_seq
-    RETURNING seq AS relay_place{if $json}, {row_changed_json} AS json{end}
+    RETURNING seq AS desk_place{if $json}, {row_changed_json} AS json{end}
 ), freed AS (
     UPDATE {parked} SET state = CASE state WHEN 'behind' THEN 'retry' ELSE state END, due = now()
     WHERE state IN ('behind', 'waiting', 'paused') AND due IS NULL AND seq IN (
@@ -29,12 +29,12 @@ WITH {if $ids}{chosen_by_id}{else}{chosen_by_filter}{end}{if !$dry_run}, done AS
         ) nexts)
 )
 {else}, done AS MATERIALIZED (
-    SELECT seq AS relay_place, {if $json}{row_changed_json} AS json{else}{listed}{end}
+    SELECT seq AS desk_place, {if $json}{row_changed_json} AS json{else}{listed}{end}
     FROM {parked} JOIN chosen ON seq = chosen_seq
 )
 {end}
-SELECT refused AS relay_refused,
+SELECT refused AS desk_refused,
        CASE WHEN refused LIKE 'no %' THEN 'a row that PostgreSQL refuses stays until it can be settled' END
-           AS relay_fix,
+           AS desk_fix,
        done.*
-FROM refusal LEFT JOIN done ON true ORDER BY relay_place
+FROM refusal LEFT JOIN done ON true ORDER BY desk_place

@@ -3,7 +3,7 @@
 -- The rows that `dead list` prints. Texts are cut, because a row may be parked for a huge text, and a page has many
 -- rows.
 WITH {chosen_by_filter}
-SELECT seq AS relay_place,
+SELECT seq AS desk_place,
        {if $json}
        (SELECT row_to_json(r) FROM (
            SELECT {shown_id} AS id,

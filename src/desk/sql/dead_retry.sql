@@ -24,10 +24,10 @@ WITH {if $ids}{chosen_by_id}{else}{chosen_by_filter}{end}, done AS MATERIALIZED 
               AND coalesce(relay_identity, {identity}) = {identity}), raw){end}
     FROM chosen
     WHERE seq = chosen_seq
-    RETURNING seq AS relay_place{if $json}, {row_changed_json} AS json{end}
+    RETURNING seq AS desk_place{if $json}, {row_changed_json} AS json{end}
     {else}
-    SELECT seq AS relay_place, {if $json}{row_changed_json} AS json{else}{listed}{end}
+    SELECT seq AS desk_place, {if $json}{row_changed_json} AS json{else}{listed}{end}
     FROM {parked} JOIN chosen ON seq = chosen_seq
     {end}
 )
-SELECT refused AS relay_refused, done.* FROM refusal LEFT JOIN done ON true ORDER BY relay_place
+SELECT refused AS desk_refused, done.* FROM refusal LEFT JOIN done ON true ORDER BY desk_place

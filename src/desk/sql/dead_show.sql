@@ -2,9 +2,9 @@
 -- use: desk dead_show_json with shown $ids $json
 -- The row that `dead show` prints. A payload is cut where it is shown as text.
 WITH {chosen_by_id}
-SELECT refused AS relay_refused, shown.*
+SELECT refused AS desk_refused, shown.*
 FROM refusal LEFT JOIN (
-    SELECT seq AS relay_place,
+    SELECT seq AS desk_place,
     {if $json}
            (SELECT row_to_json(r) FROM (
                SELECT {shown_id} AS id,
@@ -24,7 +24,7 @@ FROM refusal LEFT JOIN (
                       {if whole}payload{else}{shown_payload}{end} AS payload
            ) r) AS json
     {else}
-           {row_stays} AS relay_stays,
+           {row_stays} AS desk_stays,
            {shown_id} AS id,
            left({shown_event_id}, 1024) AS event_id,
            {state_words} AS state,
@@ -47,4 +47,4 @@ FROM refusal LEFT JOIN (
     {end}
     FROM {parked} JOIN chosen ON seq = chosen_seq
 ) shown ON true
-ORDER BY relay_place
+ORDER BY desk_place

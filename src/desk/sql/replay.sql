@@ -2,7 +2,7 @@
 -- use: desk replay_count if marking has_sent_at
 -- One step of `replay`: copies sent rows into the parked table, due at once; or counts what it would copy. Returns the
 -- number of rows, the last id that was looked at (NULL: there are no more), and the last one that was copied; for a dry
--- run also a line for each of the first ten rows: id, sent_at, topic.
+-- run also a line for each of its first ten rows: id, sent_at, topic.
 --
 -- "chosen" are the rows that the step copies, in the order of the ids: rows of the outbox, and rows that had been
 -- parked before they were sent; any other row has been purged. "edge" is the last row of the outbox that it looks at
@@ -72,24 +72,24 @@ WITH looked AS MATERIALIZED (
     ORDER BY id
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM copies) AS relay_count,
+SELECT (SELECT count(*) FROM copies) AS desk_count,
        CASE WHEN (SELECT count(*) FROM chosen) >= coalesce({$step}::int4, {looked_rows})
             THEN (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
-            ELSE (SELECT id::text FROM edge) END AS relay_next,
-       (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1) AS relay_last
+            ELSE (SELECT id::text FROM edge) END AS desk_next,
+       (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1) AS desk_last
 {else}
-SELECT relay_count, relay_next, line
+SELECT desk_count, desk_next, line
 FROM (
-    SELECT (SELECT count(*) FROM chosen) AS relay_count,
+    SELECT (SELECT count(*) FROM chosen) AS desk_count,
            CASE WHEN (SELECT count(*) FROM chosen) >= {looked_rows}
                 THEN (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)
-                ELSE (SELECT id::text FROM edge) END AS relay_next
+                ELSE (SELECT id::text FROM edge) END AS desk_next
 ) counted
 LEFT JOIN (
     SELECT id::text || '  sent ' || to_char(sent_at::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
            || '  ' || left(topic, 256) AS line
     FROM chosen
-    WHERE {$dry_run}::text IS NOT NULL AND {$place}::text IS NULL
+    WHERE {$dry_run}::text IS NOT NULL
     ORDER BY chosen.id LIMIT 10
 ) shown ON true
 {end}

@@ -5,7 +5,7 @@ SELECT CASE WHEN {$since_ms}::int8 IS NOT NULL THEN now() - {$since_ms}::int8 * 
             ELSE {$since}::timestamptz END AS since,
        now() AS until,
        {if integer_ids}
-       (SELECT CASE WHEN bool_and(relay_word ~ '^-?[0-9]{1,17}$') THEN 1 END
+       (SELECT CASE WHEN bool_and(relay_word ~ '^-?[0-9]{1,18}$') THEN 1 END
         FROM unnest({$ids}::text[]) AS w (relay_word)) AS numbers
        {else}
        NULL AS numbers

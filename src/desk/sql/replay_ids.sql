@@ -51,11 +51,11 @@ SELECT coalesce(
             FROM hits GROUP BY relay_word HAVING count(DISTINCT event) > 1 ORDER BY 1 LIMIT 1),
            (SELECT 'no row that has been sent has the id '
                    || string_agg('"' || left(relay_word, 64) || '"', ' or ' ORDER BY relay_word) || ': nothing was done'
-            FROM (SELECT relay_word FROM missing ORDER BY relay_word LIMIT 5) few)) AS relay_refused,
+            FROM (SELECT relay_word FROM missing ORDER BY relay_word LIMIT 5) few)) AS desk_refused,
        (SELECT array_agg(DISTINCT id)::text FROM hits) AS rows,
        (SELECT array_agg(DISTINCT row_key)::text FROM hits) AS keys
 {else}
 SELECT CASE WHEN coalesce({$topic}::text, {$topic_regex}::text, {$since}::text) IS NULL THEN 'no rows are chosen' END
-           AS relay_refused,
+           AS desk_refused,
        NULL AS rows, NULL AS keys
 {end}

@@ -5,7 +5,7 @@ WITH ended AS (
     RETURNING 1
 )
 SELECT CASE WHEN NOT EXISTS (SELECT FROM ended) THEN {$verb}::text || ' "' || {$name}::text || '" is not paused' END
-           AS relay_refused,
-       'outbox-relay pause lists what is paused' AS relay_fix,
+           AS desk_refused,
+       'outbox-relay pause lists what is paused' AS desk_fix,
        {$verb}::text || ' "' || {$name}::text || '" resumed' AS said,
        'paused ' || {$verb}::text || ' ' || {$name}::text AS pause

@@ -28,7 +28,7 @@ wanted AS MATERIALIZED (
     ORDER BY relay_word LIMIT 1
 ), several AS MATERIALIZED (
     SELECT 'id "' || left(relay_word, 64) || '" names ' || count(DISTINCT row_key) || ' rows: give '
-           || string_agg(DISTINCT '"' || left(handle, 64) || '"', ' or ') || '; nothing was done' AS refused
+           || left(string_agg(DISTINCT '"' || left(handle, 64) || '"', ' or '), 300) || '; nothing was done' AS refused
     FROM (
         SELECT relay_word, row_key,
                CASE WHEN event IS NULL OR event = relay_word

@@ -1,5 +1,5 @@
 -- Part: what `dead list` shows of a parked row, and `dead retry` and `dead drop` of one that they would change.
-{row_stays} AS relay_stays,
+{row_stays} AS desk_stays,
 {shown_id} AS id,
 {state_words} AS state,
 {if !$terminal}
