@@ -24,6 +24,7 @@ struct inspection admin_inspection(struct admin *admin)
     return (struct inspection){.tables = {&admin->table, admin->options},
                                .session = &admin->session,
                                .is_readable = true,
+                               .goes_on = true,
                                .long_s = HOLDERS_LONG_S};
 }
 
@@ -61,11 +62,6 @@ static bool inspect_table(struct admin *admin, struct findings *findings)
         return false;
     }
     (void)findings_add(findings, FINDING_OK, "table %s", table->quoted);
-    if (admin->options->on_sent == ON_SENT_DELETE)
-        finding_fix(findings_add(findings, FINDING_OK,
-                                 "on_sent = \"delete\" leaves nothing to audit, and nothing to"
-                                 " send again if a broker loses what it has acknowledged"),
-                    "[outbox] on_sent = \"mark\", with a retention, keeps sent rows for that");
     return true;
 }
 
@@ -79,15 +75,10 @@ void admin_inspect_columns(struct admin *admin, struct findings *findings)
 
 static void inspect_columns(struct admin *admin, struct findings *findings)
 {
-    const struct table_column *event_id = &admin->table.columns[COLUMN_EVENT_ID];
     struct error unknown;
 
     columns_inspect(&admin->table, admin->options, findings);
     values_inspect_headers(&admin->table, findings);
-    if (admin->options->on_sent == ON_SENT_DELETE && table_has(&admin->table, COLUMN_SENT_AT))
-        (void)findings_add(findings, FINDING_WARNING,
-                           "rows whose %s is set count as sent, although on_sent is \"delete\"",
-                           admin->table.columns[COLUMN_SENT_AT].quoted);
     if (admin->options->on_sent == ON_SENT_MARK && table_check_sent(&admin->table, &unknown) < 0)
         finding_fix(findings_add(findings,
                                  table_has(&admin->table, COLUMN_SENT_AT) &&
@@ -96,56 +87,6 @@ static void inspect_columns(struct admin *admin, struct findings *findings)
                                      : FINDING_OK,
                                  "%s", unknown.text),
                     "%s", unknown.hint);
-    if (admin->table.called[0] != '\0')
-        (void)findings_add(findings, FINDING_OK, "with the rights of the relay, %s",
-                           admin->table.called);
-    if (admin->table.where_clock[0] != '\0')
-        finding_fix(findings_add(findings, FINDING_WARNING,
-                                 "[outbox] where %s, which reads the clock: a row that is outside"
-                                 " `where` when it is inserted is never sent",
-                                 admin->table.where_clock),
-                    "name the time before which a row is not sent in [outbox] due");
-    if (!table_has(&admin->table, COLUMN_EVENT_ID) || event_id->unique ||
-        event_id->expression != NULL)
-        return;
-    finding_fix(
-        findings_add(
-            findings, FINDING_WARNING,
-            "nothing keeps %s distinct: consumers and JetStream drop a second event with the"
-            " same id; harmless while every id is a fresh UUID (an index costs each insert)",
-            event_id->quoted),
-        "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", admin->table.quoted, event_id->quoted);
-}
-
-/* Bounds go by ids, and so do an operator's commands. */
-static void inspect_ids(struct admin *admin, struct findings *findings)
-{
-    const struct table *table = &admin->table;
-    const struct table_column *id = &table->columns[COLUMN_ID];
-
-    if (table_has(table, COLUMN_ID) && !id->unique)
-        finding_fix(
-            findings_add(findings, FINDING_WARNING,
-                         "nothing keeps the ids in column %s of %s distinct: rows that share"
-                         " one may be sent late and out of order",
-                         id->quoted, table->quoted),
-            "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", table->quoted, id->quoted);
-}
-
-static void inspect_index(struct admin *admin, struct findings *findings)
-{
-    struct finding *finding;
-
-    if (admin->table.has_claim_index || admin->options->order == ORDER_KEY ||
-        admin->table.sql_problem[0] != '\0')
-        return;
-    finding = findings_add(findings, FINDING_WARNING,
-                           "table %s has no index over its unsent rows%s by %s: claims"
-                           " will be slow",
-                           admin->table.quoted,
-                           admin->table.where != NULL ? " within [outbox] where" : "",
-                           admin->table.columns[COLUMN_ID].quoted);
-    schema_index_fix(&admin->table, admin->options, finding->fix, sizeof finding->fix);
 }
 
 /* An index that no claim goes by costs each insert. */
@@ -155,6 +96,8 @@ static int inspect_stale(struct admin *admin, struct findings *findings, struct 
     char *drops;
     int status;
 
+    if (!slices_fit(&admin->table, admin->options))
+        return 0;
     if (!writer_begin(&writer))
         return error_no_memory(error);
     status = slices_put_drops(writer.out, SLICES_UNUSED, &admin->table, &admin->session,
@@ -170,44 +113,6 @@ static int inspect_stale(struct admin *admin, struct findings *findings, struct 
             "%.*s", (int)strlen(drops) - 1, drops);
     free(drops);
     return status;
-}
-
-static int inspect_unordered(struct admin *admin, struct findings *findings, struct error *error)
-{
-    const struct table *table = &admin->table;
-    const char *params[2] = {table->columns[COLUMN_ID].name, table->columns[COLUMN_SENT_AT].name};
-    PGresult *result = admin_query(admin, statement_unordered_indexes, 2, params, error);
-
-    if (result == NULL)
-        return -1;
-    for (int row = 0; row < PQntuples(result); row++) {
-        const char *index = PQgetvalue(result, row, 0);
-        finding_fix(
-            findings_add(findings, FINDING_WARNING,
-                         "index %s serves order = \"none\" only, and each insert pays for it",
-                         index),
-            "DROP INDEX CONCURRENTLY %s;", index);
-    }
-    PQclear(result);
-    return 0;
-}
-
-static int inspect_slices(struct admin *admin, struct findings *findings, struct error *error)
-{
-    const struct table *table = &admin->table;
-    int before = findings->count;
-
-    if (admin->options->order != ORDER_KEY)
-        return 0;
-    slices_inspect(table, admin->options, findings);
-    if (findings->count > before)
-        return 0;
-    (void)findings_add(findings, FINDING_OK, "table %s: %d slices", table->slice_quoted,
-                       table->slices);
-    if (inspect_stale(admin, findings, error) < 0 ||
-        (table_has(table, COLUMN_SENT_AT) && inspect_unordered(admin, findings, error) < 0))
-        return -1;
-    return 0;
 }
 
 static void add_not_found(struct findings *findings, const char *quoted)
@@ -317,6 +222,7 @@ static int inspect_all(struct admin *admin, struct findings *findings, struct er
     struct inspection inspection = admin_inspection(admin);
     struct error problem;
     int refused;
+    int reasons;
     int more;
 
     refused = inspect_sections(&inspection, "server", findings, error);
@@ -333,16 +239,17 @@ static int inspect_all(struct admin *admin, struct findings *findings, struct er
     if (admin->table.sql_problem[0] != '\0')
         (void)findings_add(findings, FINDING_ERROR, "%s", admin->table.sql_problem);
     inspect_columns(admin, findings);
-    inspect_ids(admin, findings);
-    inspect_index(admin, findings);
-    if (inspect_slices(admin, findings, error) < 0 || inspect_parked(admin, findings, error) < 0)
+    if (admin->options->order == ORDER_KEY)
+        slices_inspect(&admin->table, admin->options, findings);
+    reasons = inspect_sections(&inspection, "run", findings, error);
+    if (reasons < 0 || inspect_parked(admin, findings, error) < 0)
         return -1;
     more = inspect_sections(&inspection, "check", findings, error);
-    if (more < 0 || inspect_settling(admin, findings, error) < 0 ||
-        try_lists(admin, findings, error) < 0 || warn_of_losses(admin, findings, error) < 0 ||
-        inspect_adoption(admin, findings, error) < 0)
+    if (more < 0 || inspect_stale(admin, findings, error) < 0 ||
+        inspect_settling(admin, findings, error) < 0 || try_lists(admin, findings, error) < 0 ||
+        warn_of_losses(admin, findings, error) < 0 || inspect_adoption(admin, findings, error) < 0)
         return -1;
-    return refused + more;
+    return refused + reasons + more;
 }
 
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error)

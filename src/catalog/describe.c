@@ -5,6 +5,7 @@
 #include "base/version.h"
 #include "catalog/columns.h"
 #include "catalog/filter.h"
+#include "catalog/inspect.h"
 #include "catalog/parked_table.h"
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
@@ -629,7 +630,9 @@ int describe_check_usable(const struct table *table, struct session *session,
     values_inspect_headers(table, &findings);
     if (options->order == ORDER_KEY)
         slices_inspect(table, options, &findings);
-    status = parked_inspect(table, session, &findings, error);
+    status = inspect_reasons(table, session, options, &findings, error);
+    if (status == 0)
+        status = parked_inspect(table, session, &findings, error);
     return findings_end(&findings, error) < 0 ? -1 : status;
 }
 

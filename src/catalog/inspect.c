@@ -5,7 +5,7 @@
 #include "catalog/notify.h"
 #include "catalog/order_trigger.h"
 #include "catalog/schema.h"
-#include "catalog/sequence.h"
+#include "catalog/slice_table.h"
 #include "sql/statements.h"
 
 #include <stdlib.h>
@@ -29,9 +29,9 @@ static int put_text(FILE *out, const void *about, const struct sql_fact *fact)
         const char *name;
         const char *text;
     } texts[] = {
-        {"notify_text", table->notify_quoted},
-        {"role_text", role},
-        {"zone_text", zone != NULL ? zone : "UTC"},
+        {"notify_text", table->notify_quoted},      {"role_text", role},
+        {"zone_text", zone != NULL ? zone : "UTC"}, {"called_text", table->called},
+        {"where_clock_text", table->where_clock},
     };
     size_t at = 0;
 
@@ -54,6 +54,17 @@ static int put_column_text(FILE *out, const void *about, const struct sql_fact *
     return 0;
 }
 
+/* The SQL that makes the index of claims, on one line. */
+static int put_index(FILE *out, const void *about)
+{
+    const struct table_facts *tables = &inspection_of(about)->tables;
+    char fix[sizeof((struct finding *)NULL)->fix];
+
+    schema_index_fix(tables->table, tables->options, fix, sizeof fix);
+    sql_put_literal(out, fix);
+    return 0;
+}
+
 static int put_long_s(FILE *out, const void *about)
 {
     return fprintf(out, "%d", inspection_of(about)->long_s) < 0 ? -1 : 0;
@@ -64,6 +75,7 @@ static bool is_so(const void *about, const char *name)
     const struct inspection *inspection = inspection_of(about);
     const struct table *table = inspection->tables.table;
     const struct outbox_options *options = inspection->tables.options;
+    const struct table_column *event_id = &table->columns[COLUMN_EVENT_ID];
     bool marks = options->on_sent == ON_SENT_MARK;
     const struct sql_truth all[] = {
         {"pooled", inspection->session->is_pooled},
@@ -76,6 +88,13 @@ static bool is_so(const void *about, const char *name)
         {"sent_at_lacks_zone", marks && zone_is_lacking(&table->columns[COLUMN_SENT_AT])},
         {"settles_column", !marks || table_is_marked_by_time(table)}, /* a list is tried */
         {"deletes", schema_needs_delete(table, options)},
+        {"has_where", table->where != NULL},
+        {"has_needed", table_has_needed(table, options)},
+        {"has_claim_index", table->has_claim_index},
+        {"sql_is_refused", table->sql_problem[0] != '\0'},
+        {"slices_fit", slices_fit(table, options)},
+        {"event_id_may_repeat",
+         table_has(table, COLUMN_EVENT_ID) && !event_id->unique && event_id->expression == NULL},
     };
 
     return sql_truth(all, name);
@@ -85,6 +104,10 @@ static const struct sql_fact facts[] = {
     {"notify_text", .put_named = put_text},
     {"role_text", .put_named = put_text},
     {"zone_text", .put_named = put_text},
+    {"called_text", .put_named = put_text},
+    {"where_clock_text", .put_named = put_text},
+    {"index_text", .put = put_index},
+    {"event_id_text", .put_named = put_column_text, .column = COLUMN_EVENT_ID},
     {"sent_at_name", .put_named = put_name, .column = COLUMN_SENT_AT},
     {"created_at_text", .put_named = put_column_text, .column = COLUMN_CREATED_AT},
     {"due_text", .put_named = put_column_text, .column = COLUMN_DUE},
@@ -101,6 +124,12 @@ static const struct sql_fact facts[] = {
     {"sent_at_lacks_zone", .is = is_so},
     {"settles_column", .is = is_so},
     {"deletes", .is = is_so},
+    {"has_where", .is = is_so},
+    {"has_needed", .is = is_so},
+    {"has_claim_index", .is = is_so},
+    {"sql_is_refused", .is = is_so},
+    {"slices_fit", .is = is_so},
+    {"event_id_may_repeat", .is = is_so},
     {.name = NULL},
 };
 
@@ -182,7 +211,7 @@ int inspect_sections(const struct inspection *inspection, const char *user,
     for (const struct sql_use *use = sql_uses; use->name != NULL; use++) {
         if (strcmp(use->user, user) != 0 || run_section(inspection, use, findings, error) == 0)
             continue;
-        if (inspection->session->conn == NULL)
+        if (!inspection->goes_on || inspection->session->conn == NULL)
             return -1;
         inspect_note_refused(inspection, use->name, findings, error);
         refused++;
@@ -198,4 +227,13 @@ int inspect_section(const struct inspection *inspection, const char *statement,
     while (use->text != statement)
         use++;
     return run_section(inspection, use, findings, error);
+}
+
+int inspect_reasons(const struct table *table, struct session *session,
+                    const struct outbox_options *options, struct findings *findings,
+                    struct error *error)
+{
+    const struct inspection inspection = {.tables = {table, options}, .session = session};
+
+    return inspect_sections(&inspection, "run", findings, error);
 }

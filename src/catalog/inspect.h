@@ -8,13 +8,15 @@
  * The findings of `check` that are queries. A section is a file catalog/sql/check_NN_NAME.sql; each
  * of its rows is a finding: the level (ok, warning, error), the text, and what mends it (NULL: the
  * advice of config/hints.tsv). The files' heads list the sections: those of "server" need no table,
- * those of "check" an outbox that fits.
+ * those of "check" an outbox, and
+ * those of "run" too: their errors keep a relay from starting.
  */
 
 struct inspection {
     struct table_facts tables;
     struct session *session;
     bool is_readable; /* this role may read all rows of the outbox */
+    bool goes_on;     /* also when PostgreSQL refuses a section */
     int long_s;       /* what holds VACUUM up for less is left out */
 };
 
@@ -26,6 +28,12 @@ struct sql_facts inspect_facts(const struct inspection *inspection);
  * connection is lost. */
 int inspect_sections(const struct inspection *inspection, const char *user,
                      struct findings *findings, struct error *error);
+/* The reasons why `run` does not start, of which it tells the first error. 0, or -1 with *error
+ * set.
+ */
+int inspect_reasons(const struct table *table, struct session *session,
+                    const struct outbox_options *options, struct findings *findings,
+                    struct error *error);
 /* The same for one section, by its statement. 0, or -1 with *error set. */
 int inspect_section(const struct inspection *inspection, const char *statement,
                     struct findings *findings, struct error *error);

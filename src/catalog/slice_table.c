@@ -268,23 +268,6 @@ int slices_check_number(const struct table *table, const struct outbox_options *
     return error_mark_schema(error);
 }
 
-static void inspect_index(const struct table *table, const struct outbox_options *options,
-                          struct findings *findings)
-{
-    struct finding *finding;
-
-    /* If a column is missing, another problem is reported, and the index would be another one. */
-    if (table->has_claim_index || !table_has_needed(table, options) ||
-        table->sql_problem[0] != '\0')
-        return;
-    finding = findings_add(findings, FINDING_ERROR,
-                           "table %s has no index over its unsent rows%s by slice and %s: each"
-                           " claim would read the whole table",
-                           table->quoted, table->where != NULL ? " within [outbox] where" : "",
-                           table->columns[COLUMN_ID].quoted);
-    schema_index_fix(table, options, finding->fix, sizeof finding->fix);
-}
-
 void slices_inspect(const struct table *table, const struct outbox_options *options,
                     struct findings *findings)
 {
@@ -296,5 +279,14 @@ void slices_inspect(const struct table *table, const struct outbox_options *opti
         findings_add_error(findings, &problem);
     if (slices_check_number(table, options, &problem) < 0)
         findings_add_error(findings, &problem);
-    inspect_index(table, options, findings);
+}
+
+bool slices_fit(const struct table *table, const struct outbox_options *options)
+{
+    struct error ignored;
+
+    return options->order == ORDER_KEY &&
+           (table->has_claim_index || !table_has_needed(table, options)) &&
+           slices_check_columns(table, &ignored) == 0 && slices_check_table(table, &ignored) == 0 &&
+           slices_check_number(table, options, &ignored) == 0;
 }

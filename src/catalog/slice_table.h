@@ -19,6 +19,7 @@ int slices_check_table(const struct table *table, struct error *error);
 int slices_check_number(const struct table *table, const struct outbox_options *options,
                         struct error *error);
 /* Adds an error for each of them that is not met, and for a missing index. */
+bool slices_fit(const struct table *table, const struct outbox_options *options);
 void slices_inspect(const struct table *table, const struct outbox_options *options,
                     struct findings *findings);
 

@@ -1,0 +1,39 @@
+-- use: run check_20_table
+-- Of check: what the columns of the outbox, its indexes and the configuration are good for.
+SELECT 'ok' AS level,
+       'on_sent = "delete" leaves nothing to audit, and nothing to send again if a broker loses what it has'
+       ' acknowledged' AS text,
+       '[outbox] on_sent = "mark", with a retention, keeps sent rows for that' AS fix
+WHERE {if marking}false{else}true{end}
+UNION ALL
+SELECT 'warning', format('rows whose %s is set count as sent, although on_sent is "delete"', {sent_at_text}), ''
+WHERE {if marking}false{else}{if has_sent_at}true{else}false{end}{end}
+UNION ALL
+SELECT 'ok', 'with the rights of the relay, ' || {called_text}, ''
+WHERE {called_text} <> ''
+UNION ALL
+SELECT 'warning', format('[outbox] where %s, which reads the clock: a row that is outside `where` when it is inserted'
+                         ' is never sent', {where_clock_text}),
+       'name the time before which a row is not sent in [outbox] due'
+WHERE {where_clock_text} <> ''
+UNION ALL
+SELECT 'warning', format('nothing keeps %s distinct: consumers and JetStream drop a second event with the same id;'
+                         ' harmless while every id is a fresh UUID (an index costs each insert)', {event_id_text}),
+       format('CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);', {outbox_text}, {event_id_text})
+WHERE {if event_id_may_repeat}true{else}false{end}
+UNION ALL
+-- Bounds go by ids, and so do an operator's commands.
+SELECT 'warning', format('nothing keeps the ids in column %s of %s distinct: rows that share one may be sent late and'
+                         ' out of order', {id_text}, {outbox_text}),
+       format('CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);', {outbox_text}, {id_text})
+WHERE {if id_is_unique}false{else}{if has_id}true{else}false{end}{end}
+UNION ALL
+SELECT 'ok', format('table %s: %s slices', {slice_table_text}, {slices}), ''
+WHERE {if slices_fit}true{else}false{end}
+UNION ALL
+SELECT 'warning', format('index %s serves order = "none" only, and each insert pays for it', i.indexrelid::regclass),
+       format('DROP INDEX CONCURRENTLY %s;', i.indexrelid::regclass)
+FROM pg_catalog.pg_index i
+JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+WHERE {if slices_fit}i.indrelid = {outbox_oid}{else}false{end} AND i.indnkeyatts = 1 AND NOT i.indisunique
+  AND a.attname = {id_name} AND pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NULL)', {sent_at_name})
