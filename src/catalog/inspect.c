@@ -188,8 +188,8 @@ static int run_section(const struct inspection *inspection, const struct sql_use
     return status;
 }
 
-void inspect_note_refused(const struct inspection *inspection, const char *what,
-                          struct findings *findings, struct error *error)
+static void note_refused(const struct inspection *inspection, const char *what,
+                         struct findings *findings, struct error *error)
 {
     struct finding *finding;
 
@@ -213,7 +213,7 @@ int inspect_sections(const struct inspection *inspection, const char *user,
             continue;
         if (!inspection->goes_on || inspection->session->conn == NULL)
             return -1;
-        inspect_note_refused(inspection, use->name, findings, error);
+        note_refused(inspection, use->name, findings, error);
         refused++;
     }
     return refused;

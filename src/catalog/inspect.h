@@ -37,8 +37,4 @@ int inspect_reasons(const struct table *table, struct session *session,
 /* The same for one section, by its statement. 0, or -1 with *error set. */
 int inspect_section(const struct inspection *inspection, const char *statement,
                     struct findings *findings, struct error *error);
-/* Adds that something could not be looked at. */
-void inspect_note_refused(const struct inspection *inspection, const char *what,
-                          struct findings *findings, struct error *error);
-
 #endif

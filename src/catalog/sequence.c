@@ -17,8 +17,6 @@ int sequence_describe(struct sequence *sequence, struct session *session, const 
     if (PQntuples(result) > 0) {
         (void)snprintf(sequence->quoted, sizeof sequence->quoted, "%s", PQgetvalue(result, 0, 0));
         sequence->readable = PQgetvalue(result, 0, 1)[0] == 't';
-        sequence->cycles = PQgetvalue(result, 0, 2)[0] == 't';
-        sequence->cache = strtoll(PQgetvalue(result, 0, 3), NULL, 10);
         sequence->increment = strtoll(PQgetvalue(result, 0, 4), NULL, 10);
         sequence->oid = (uint32_t)strtoul(PQgetvalue(result, 0, 5), NULL, 10);
     }

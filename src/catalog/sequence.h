@@ -10,8 +10,6 @@ struct sequence {
     char quoted[2 * QUOTED_BYTES_MAX]; /* "": the catalog knows no sequence of this column */
     uint32_t oid;
     bool readable; /* this role has SELECT on it */
-    bool cycles;
-    int64_t cache;
     int64_t increment;
 };
 

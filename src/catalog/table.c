@@ -142,19 +142,11 @@ int table_fits_preset(const struct table *table, const struct outbox_options *op
     return error_mark_schema(error);
 }
 
-void table_names(const struct table *table, const char *names[TABLE_NAMES])
-{
-    names[0] = table->quoted;
-    names[1] = table->parked_quoted;
-    names[2] = table->slice_quoted;
-    names[3] = table->control_quoted;
-}
-
 void table_name_holders(const struct table *table, struct session *session, struct error *error)
 {
-    const char *names[TABLE_NAMES];
+    const char *names[] = {table->quoted, table->parked_quoted, table->slice_quoted,
+                           table->control_quoted};
 
-    table_names(table, names);
     holders_name(session, names, error);
 }
 

@@ -98,10 +98,6 @@ struct table {
 
 void table_quote(const struct session *session, const char *name, char out[QUOTED_BYTES_MAX]);
 
-#define TABLE_NAMES 4
-/* The quoted names of the outbox and of the relay's own tables, whether they exist or not. */
-void table_names(const struct table *table, const char *names[TABLE_NAMES]);
-
 /* Sets *error: the relay's own table of this name is not the relay's. Returns -1. */
 int table_refuse_other(const char *quoted, struct error *error);
 
