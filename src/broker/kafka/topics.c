@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define ASK_AGAIN_MS 1000
-#define CREATE_TIMEOUT_MS 2000
+#define CREATE_TIMEOUT_MS 5000
 #define APPEAR_POLL_MS 20
 
 static bool is_named(const struct kafka_topic *topic, struct text name)
