@@ -5,8 +5,8 @@
 
 /* The number of the schema, which `init` notes in a comment on the control table. It is raised when
  * relays that know only a lower number must not work on the tables. What an older relay can ignore,
- * such as another index, does not raise it: that is recognised by what the tables lack. A constraint
- * that allows more raises it, because an older `init` would put its own back. */
+ * such as another index, does not raise it: that is recognised by what the tables lack. A
+ * constraint that allows more raises it, because an older `init` would put its own back. */
 #define SCHEMA_NUMBER 2
 
 /* The function by which server.c identifies the cluster, as a regprocedure literal. */

@@ -25,7 +25,7 @@
  *
  * NAME is that of a statement, as `outbox-relay sql` lists it. Parameters are the options,
  * {$dry_run} for --dry-run, and {$verb}, {$ids} or {$name}, and {$terminal}. Columns whose names
- * begin with "relay_" are not shown:
+ * begin with "desk_" are not shown:
  *
  *   desk_refused   an error, and nothing was done; desk_fix: what to do then
  *   desk_place     the row's place. The statement is repeated as long as it returns {page_rows} of

@@ -13,7 +13,7 @@
 #define CELL_BYTES_MAX 1024
 #define LINE_BYTES_MAX 256 /* of a value between tabs */
 #define NAME_WIDTH 14
-#define OWN_PREFIX "relay_"
+#define OWN_PREFIX "desk_"
 
 int show_column(const PGresult *result, const char *name)
 {

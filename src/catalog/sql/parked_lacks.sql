@@ -64,7 +64,8 @@ WITH columns AS (
     UNION ALL
     SELECT 3, place, format('constraint %s of %s is missing or differs: a row that is to be parked may be refused, or a'
                ' wrong one taken', name, {parked_text}), fix,
-           CASE WHEN (SELECT pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class WHERE oid = {parked_text}::regclass)
+           CASE WHEN (SELECT pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class
+                      WHERE oid = {parked_text}::regclass)
                 THEN fix END
     FROM missing, format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s, ADD CONSTRAINT %s CHECK %s NOT VALID;',
                {parked_text}, name, name, condition) AS fix
