@@ -9,11 +9,13 @@
 
 #define WRITERS 3
 
-/* No two of them write the same key, so each key's ids are drawn in the order of the commits. */
-#define WRITE                                                                                           \
-    "DO $$ BEGIN FOR i IN 1..600 LOOP INSERT INTO outbox (topic, key, payload) SELECT 'a',"             \
-    " pg_backend_pid() || '-' || (random() * 20)::int, to_jsonb(i) FROM generate_series(1, 1 + i % 3);" \
-    " PERFORM pg_sleep(0.003); COMMIT; END LOOP; END $$"
+/* No two of them write the same key, so each key's ids are drawn in the order of the commits. They
+ * write until two audits have seen rows. */
+#define WRITE                                                                                      \
+    "DO $$ BEGIN FOR i IN 1..100000 LOOP EXIT WHEN i > 600 AND EXISTS (SELECT FROM enough);"       \
+    " INSERT INTO outbox (topic, key, payload) SELECT 'a', pg_backend_pid() || '-' || (random() *" \
+    " 20)::int, to_jsonb(i) FROM generate_series(1, 1 + i % 3); PERFORM pg_sleep(0.003); COMMIT;"  \
+    " END LOOP; END $$"
 
 static inline void start_writers(struct fixture *fixture, PGconn *writers[WRITERS])
 {
@@ -53,6 +55,7 @@ static inline void audit_beside_relays(struct fixture *fixture)
 
     for (int i = 0; i < 2; i++)
         process_start(&relays[i], NULL, "run", "-c", fixture->config, NULL);
+    sql(fixture->conn, "CREATE TABLE enough ()");
     start_writers(fixture, writers);
     do {
         audit_all(fixture, 0);
@@ -60,6 +63,8 @@ static inline void audit_beside_relays(struct fixture *fixture)
         assert_counted(fixture, "found", counted("rows"));
         assert_counted(fixture, "messages", counted("rows") + counted("other_rows"));
         audits += counted("rows") > 0;
+        if (audits == 2)
+            sql(fixture->conn, "INSERT INTO enough DEFAULT VALUES");
     } while (is_writing(writers));
     end_writers(writers);
     wait_for_number(fixture->conn, 0, UNSENT);
@@ -69,7 +74,6 @@ static inline void audit_beside_relays(struct fixture *fixture)
     }
     audit_all(fixture, 0);
     assert_clean(fixture, (int)sql_number(fixture->conn, "SELECT count(*) FROM outbox"));
-    assert_true(audits > 1);
 }
 
 #endif

@@ -143,7 +143,7 @@ TEST(the_inbox_forgets_old_ids_in_steps_and_may_be_made_twice)
     load_inbox(fixture);
     load_inbox(fixture);
     sql(fixture->conn,
-        "INSERT INTO inbox SELECT n, now() - n * interval '1 minute' + interval '30 s' FROM"
+        "INSERT INTO inbox (event_id, arrived_at) SELECT n, now() - n * interval '1 minute' + interval '30 s' FROM"
         " generate_series(1, 30000) n");
     assert_int_equal(sql_number(fixture->conn, "SELECT inbox_clean()"), 10000);
     assert_int_equal(sql_number(fixture->conn, "SELECT inbox_clean()"), 9920);
