@@ -150,12 +150,12 @@ static char *line_of(const struct auditing *auditing, const struct audit_finding
     if (out == NULL)
         return NULL;
     if (finding->id.data != NULL)
-        (void)fprintf(out, "row %s, ", terminal_text(safe, sizeof safe, finding->id, false));
-    (void)fprintf(out, "event %s", terminal_text(safe, sizeof safe, finding->event_id, false));
+        (void)fprintf(out, "row %s, ", text_show(safe, sizeof safe, finding->id, false));
+    (void)fprintf(out, "event %s", text_show(safe, sizeof safe, finding->event_id, false));
     if (finding->kind == AUDIT_MISSING)
         (void)fprintf(out, ", sent %s", time_text(safe, finding->sent_ms));
     if (topic != NULL)
-        (void)fprintf(out, ", topic %s", terminal_text(safe, sizeof safe, text_of(topic), false));
+        (void)fprintf(out, ", topic %s", text_show(safe, sizeof safe, text_of(topic), false));
     else
         (void)fprintf(out, ", stream %s", stream_of(auditing, finding->sink));
     if (topic != NULL && finding->partition >= 0)
@@ -231,7 +231,7 @@ static void print_notes(const struct auditing *auditing)
         else if (!sink->is_read)
             (void)printf("note: sink %s could not be read to the end: %s\n",
                          name_of_sink(auditing, i),
-                         terminal_text(safe, sizeof safe, text_of(sink->error.text), false));
+                         text_show(safe, sizeof safe, text_of(sink->error.text), false));
         print_places(auditing, i);
     }
     if (auditing->no_sink > 0)
@@ -239,10 +239,10 @@ static void print_notes(const struct auditing *auditing)
     if (auditing->sent.unreadable > 0)
         (void)printf("note: PostgreSQL cannot read %" PRId64 " rows now: %s\n",
                      auditing->sent.unreadable,
-                     terminal_text(safe, sizeof safe, text_of(auditing->sent.why), false));
+                     text_show(safe, sizeof safe, text_of(auditing->sent.why), false));
     if (auditing->untold[0] != '\0')
         (void)printf("note: events without a row: %s\n",
-                     terminal_text(safe, sizeof safe, text_of(auditing->untold), false));
+                     text_show(safe, sizeof safe, text_of(auditing->untold), false));
 }
 
 void audit_show_summary(const struct auditing *auditing)

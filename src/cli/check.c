@@ -173,7 +173,7 @@ static void print_findings(const struct findings *findings, bool json)
         const char *level = levels[finding->level].name;
 
         text_escape(text, sizeof text, finding->text, strlen(finding->text));
-        terminal_text(fix, sizeof fix, text_of(finding->fix), true);
+        text_show(fix, sizeof fix, text_of(finding->fix), true);
         if (json) {
             print_json(level, text, fix);
             continue;

@@ -119,17 +119,17 @@ static void put_heading(const struct explained *row, const struct message *messa
     int outcome = outcome_of(row, message);
     char safe[TEXT_BYTES];
 
-    (void)printf("%s, ", terminal_text(safe, sizeof safe, message->id, false));
+    (void)printf("%s, ", text_show(safe, sizeof safe, message->id, false));
     (void)printf("%s%s", row->is_parked ? "parked, " : "", row->state);
     if (row->error != NULL)
-        (void)printf(" (%s)", terminal_text(safe, sizeof safe, text_of(row->error), false));
+        (void)printf(" (%s)", text_show(safe, sizeof safe, text_of(row->error), false));
     if (outcomes[outcome].text != NULL)
         (void)printf("%s %s", row->is_parked ? "; at the next try it" : ":",
                      outcomes[outcome].text);
     if (outcome == SCHEDULED)
         (void)printf(", which comes in %" PRId64 " s", (message->due_ms + 999) / 1000);
     if (message->reason != NULL)
-        (void)printf(": %s", terminal_text(safe, sizeof safe, text_of(reason_of(message)), false));
+        (void)printf(": %s", text_show(safe, sizeof safe, text_of(reason_of(message)), false));
     (void)putchar('\n');
 }
 

@@ -69,7 +69,7 @@ static void print_line(const char *layout, const char *text, int columns)
 {
     char line[LINE_BYTES];
 
-    (void)terminal_text(line, sizeof line, text_of(text), false);
+    (void)text_show(line, sizeof line, text_of(text), false);
     if (strcmp(layout, "wrapped") == 0) {
         terminal_put_wrapped(stdout, columns, "  ", WRAPPED_LINES, line);
         return;

@@ -16,11 +16,6 @@
 #define DRAW_MS 200
 #define LINE_MS 10000
 
-char *terminal_text(char *out, size_t size, struct text text, bool lines)
-{
-    return text_show(out, size, text, lines);
-}
-
 /* The character at `*at` in columns, and steps over it. The escape sequence of a colour takes none.
  */
 static int step_over(const char **at)
@@ -174,7 +169,7 @@ void terminal_put(FILE *out, const char *name, struct text value)
 
     if (value.data == NULL)
         value = text_of("(null)");
-    (void)fprintf(out, "  %-10s %s\n", name, terminal_text(safe, sizeof safe, value, false));
+    (void)fprintf(out, "  %-10s %s\n", name, text_show(safe, sizeof safe, value, false));
 }
 
 void terminal_put_headers(FILE *out, const struct header *headers, int count)

@@ -6,13 +6,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/*
- * Makes a text safe to print on a terminal. UTF-8 without control characters is copied unchanged
- * (with `lines`, newlines and tabs are allowed); any other text is escaped by text_escape(). A text
- * that is too long is cut and ends with "...". Returns `out`.
- */
-char *terminal_text(char *out, size_t size, struct text text, bool lines);
-
 /* How many columns a terminal takes for it. */
 int terminal_width(const char *text);
 

@@ -46,7 +46,7 @@ static const char *cell(char *out, size_t size, const PGresult *result, int row,
 
     if (PQgetisnull(result, row, column))
         return null;
-    return terminal_text(out, size, text_of(value), false);
+    return text_show(out, size, text_of(value), false);
 }
 
 /* NULL when there is none to name. */
@@ -173,7 +173,7 @@ static void put_whole(const PGresult *result, int row, int column)
     char *bytes = PQftype(result, column) == BYTEA_OID ? wire_bytea(value, &len) : NULL;
     struct text text = {bytes != NULL ? bytes : value, len};
 
-    (void)printf("%s\n", terminal_text(safe, sizeof safe, text_cut(text, DESK_PAYLOAD_MAX), true));
+    (void)printf("%s\n", text_show(safe, sizeof safe, text_cut(text, DESK_PAYLOAD_MAX), true));
     free(bytes);
 }
 
@@ -206,7 +206,7 @@ void show_text(const char *text)
     char safe[4 * CELL_BYTES_MAX];
 
     if (text != NULL)
-        (void)printf("%s\n", terminal_text(safe, sizeof safe, text_of(text), false));
+        (void)printf("%s\n", text_show(safe, sizeof safe, text_of(text), false));
 }
 
 void show_rows(struct show *show, const PGresult *result, int count)

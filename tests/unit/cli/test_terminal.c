@@ -9,7 +9,7 @@ static char out[32];
 
 static const char *shown(const char *text, bool lines)
 {
-    return terminal_text(out, sizeof out, text_of(text), lines);
+    return text_show(out, sizeof out, text_of(text), lines);
 }
 
 TEST(what_a_terminal_obeys_is_escaped)
@@ -24,7 +24,7 @@ TEST(what_a_terminal_obeys_is_escaped)
                         "\\xc2\\x9b31m");
     assert_string_equal(shown("\xff", true), "\\xff");
     assert_string_equal(shown("\xe2\x80\xaeoga", true), "\\xe2\\x80\\xaeoga");
-    assert_string_equal(terminal_text(out, sizeof out, (struct text){"a\0b", 3}, true), "a\\x00b");
+    assert_string_equal(text_show(out, sizeof out, (struct text){"a\0b", 3}, true), "a\\x00b");
 }
 
 TEST(what_is_wider_is_cut_between_two_characters)
