@@ -8,25 +8,11 @@ WITH {if $ids}{chosen_by_id}{else}{chosen_by_filter}{end}{if !$dry_run}, done AS
     DELETE FROM {parked} USING chosen
     WHERE seq = chosen_seq
     RETURNING seq AS desk_place{if $json}, {row_changed_json} AS json{end}
+), touched AS (
+    SELECT seq, CASE WHEN key IS NOT NULL THEN {key_text} END AS left_key
+    FROM {parked} JOIN chosen ON seq = chosen_seq
 ), freed AS (
-    UPDATE {parked} SET state = CASE state WHEN 'behind' THEN 'retry' ELSE state END, due = now()
-    WHERE state IN ('behind', 'waiting', 'paused') AND due IS NULL AND seq IN (
-        SELECT next
-        FROM (
-            SELECT DISTINCT {key_text} AS left_key
-            FROM {parked} JOIN chosen ON seq = chosen_seq
-            WHERE key IS NOT NULL
-        ) gone,
-        LATERAL (
-            SELECT seq AS next
-            FROM {parked} behind
-            WHERE behind.key IS NOT NULL
-              AND hashtextextended({key_text}, 0)
-                  = hashtextextended(gone.left_key, 0)
-              AND {key_text} = gone.left_key
-              AND sent_at IS NULL AND seq NOT IN (SELECT chosen_seq FROM chosen)
-            ORDER BY id, seq LIMIT 1
-        ) nexts)
+    {free_next}
 )
 {else}, done AS MATERIALIZED (
     SELECT seq AS desk_place, {if $json}{row_changed_json} AS json{else}{listed}{end}
