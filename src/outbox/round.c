@@ -179,7 +179,7 @@ enum claimed_column {
     CLAIMED_DONE,    /* timestamptz, binary: when the claim had returned its rows */
     CLAIMED_HIGH,    /* bool: the claim read from the high bounds; NULL: it read nothing */
     CLAIMED_PAUSES,  /* text: what is paused (catalog/pauses.h) */
-    CLAIMED_SHAPE,   /* text: the shape of the tables (shape.sql) */
+    CLAIMED_TOKEN,   /* timestamptz, binary: another one when a table may have changed */
     CLAIMED_REFUSED, /* bool: a note is due; NULL: there is no note (refused.h) */
     CLAIMED_COLUMNS
 };
@@ -187,7 +187,7 @@ enum claimed_column {
 static const char *const claimed_columns[CLAIMED_COLUMNS] = {
     [CLAIMED_FLUSHED] = "flushed", [CLAIMED_XACT] = "xact",       [CLAIMED_BEGAN] = "began",
     [CLAIMED_DONE] = "done",       [CLAIMED_HIGH] = "high",       [CLAIMED_PAUSES] = "pauses",
-    [CLAIMED_SHAPE] = "shape",     [CLAIMED_REFUSED] = "refused",
+    [CLAIMED_TOKEN] = "token",     [CLAIMED_REFUSED] = "refused",
 };
 
 static int queue_binary(struct round *round, const char *name, struct error *error)
@@ -215,7 +215,7 @@ static int read_claimed(struct round *round, PGresult *answer, struct error *err
     slice_lock_note_high(outbox->slices, is_true(answer, CLAIMED_HIGH));
     outbox->has_refused = !PQgetisnull(answer, 0, CLAIMED_REFUSED);
     outbox->refused_are_due = is_true(answer, CLAIMED_REFUSED);
-    outbox->has_changed = strcmp(PQgetvalue(answer, 0, CLAIMED_SHAPE), outbox->table.shape) != 0;
+    outbox->token = wire_int8(PQgetvalue(answer, 0, CLAIMED_TOKEN));
     return outbox_keep_pauses(outbox, answer, CLAIMED_PAUSES, error);
 }
 
@@ -277,15 +277,26 @@ int round_queue(struct outbox *outbox, struct batch *batch, const struct claim_r
     return 0;
 }
 
-/* Whether the tables have changed; outside a transaction. */
-static bool look_again(struct outbox *outbox)
+/* Whether the tables have changed: ROUND_CHANGED or ROUND_READ; ROUND_FAILED: it is not known. */
+static enum round_result look_again(struct outbox *outbox, struct error *error)
 {
-    struct error ignored;
-    PGresult *result = session_run(&outbox->session, "shape", 0, NULL, &ignored);
+    PGresult *result = session_run(&outbox->session, "shape", 0, NULL, error);
     bool changed = result != NULL && strcmp(PQgetvalue(result, 0, 0), outbox->table.shape) != 0;
 
     PQclear(result);
-    return changed;
+    return result == NULL ? ROUND_FAILED : (changed ? ROUND_CHANGED : ROUND_READ);
+}
+
+/* The token is older than the shape that is read after it: a change in between makes another. */
+static enum round_result compare_token(struct outbox *outbox, struct error *error)
+{
+    enum round_result result = ROUND_READ;
+
+    if (outbox->token != outbox->known_token)
+        result = look_again(outbox, error);
+    if (result == ROUND_READ)
+        outbox->known_token = outbox->token;
+    return result;
 }
 
 /* After a failed statement the session stays open, with its prepared statements, if the failure is
@@ -307,7 +318,7 @@ static enum round_result note_failure(struct round *round, const struct step *st
         *error = other;
         return ROUND_FAILED;
     }
-    if (failure != FAILURE_LOCKED && look_again(outbox))
+    if (failure != FAILURE_LOCKED && look_again(outbox, &other) == ROUND_CHANGED)
         return ROUND_CHANGED;
     table_name_holders(&outbox->table, &outbox->session, error);
     if (failure == FAILURE_OTHER)
@@ -353,5 +364,5 @@ enum round_result round_read(struct outbox *outbox, struct batch *batch,
     }
     if (session_skip(&outbox->session, PGRES_PIPELINE_SYNC, error) < 0)
         return ROUND_FAILED;
-    return is_claim(&round) && outbox->has_changed ? ROUND_CHANGED : ROUND_READ;
+    return is_claim(&round) ? compare_token(outbox, error) : ROUND_READ;
 }

@@ -29,7 +29,8 @@ struct outbox {
     int64_t sent_at_ms;     /* when it was sent (clock_boot_ms) */
     int64_t server_work_ms; /* time that the server has worked on it */
 
-    bool has_changed;     /* the tables are not as they were described */
+    int64_t token;        /* of claimed.sql */
+    int64_t known_token;  /* at which the tables were as they were described; 0: at none */
     bool has_refused;     /* there were notes of refused rows when the current claim was sent */
     bool refused_are_due; /* one of them was due */
 

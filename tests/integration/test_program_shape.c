@@ -101,6 +101,73 @@ TEST(after_a_change_that_fits_all_goes_on)
     assert_keys_printed_in_order(fixture);
 }
 
+/* How often a lane has described the tables anew. */
+static int count_anew(struct fixture *fixture)
+{
+    return process_count_words(&fixture->process, "or one of the relay's own has changed");
+}
+
+/* The rows after each change are the first that a claim could have taken by the old description. */
+TEST(every_change_is_known_before_the_next_rows_are_settled)
+{
+    static const char *const changes[] = {
+        "ALTER TABLE outbox ADD COLUMN note int",
+        "ALTER TABLE outbox RENAME COLUMN note TO memo",
+        "ALTER TABLE outbox ALTER memo SET DEFAULT 1",
+        "ALTER TABLE outbox ALTER memo SET DEFAULT 2",
+        "ALTER TABLE outbox ALTER memo TYPE bigint",
+        "ALTER TABLE outbox ADD CHECK (memo > 0)",
+        "ALTER TABLE outbox ALTER topic SET DEFAULT 't'",
+        "ALTER TABLE outbox DROP COLUMN memo",
+        "CREATE FUNCTION idle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';"
+        " CREATE TRIGGER idle BEFORE UPDATE ON outbox FOR EACH ROW EXECUTE FUNCTION idle()",
+        "ALTER TABLE outbox DISABLE TRIGGER idle",
+        "ALTER TABLE outbox ENABLE ALWAYS TRIGGER idle",
+        "ALTER TRIGGER idle ON outbox RENAME TO lazy",
+        "DROP TRIGGER lazy ON outbox",
+        "CREATE RULE also AS ON INSERT TO outbox DO ALSO SELECT 1",
+        "DROP RULE also ON outbox",
+        "CREATE TABLE child (outbox bigint REFERENCES outbox)",
+        "DROP TABLE child",
+        "CREATE INDEX by_time ON outbox (created_at)",
+        "ALTER TABLE outbox REPLICA IDENTITY FULL",
+        "DROP INDEX by_time",
+        "GRANT SELECT ON outbox TO PUBLIC",
+        "REVOKE SELECT ON outbox FROM PUBLIC",
+        "ALTER TABLE outbox SET (fillfactor = 90)",
+        "TRUNCATE outbox",
+        "TRUNCATE outbox RESTART IDENTITY",
+        "ALTER TABLE outbox RENAME TO away; ALTER TABLE away RENAME TO outbox",
+        "ALTER TABLE outbox_parked ADD COLUMN note int",
+        "ALTER TABLE outbox_parked ALTER error SET DEFAULT 'none'",
+        "CREATE TRIGGER idle BEFORE INSERT ON outbox_parked FOR EACH ROW EXECUTE FUNCTION idle()",
+        "ALTER TABLE outbox_control ADD COLUMN note int",
+        "ALTER TABLE outbox_slice ADD COLUMN note int",
+        "CREATE TABLE other (LIKE outbox_parked INCLUDING ALL); DROP TABLE outbox_parked; ALTER"
+        " TABLE other RENAME TO outbox_parked",
+        "CREATE TABLE other (LIKE outbox_control INCLUDING ALL); INSERT INTO other SELECT * FROM"
+        " outbox_control; DROP TABLE outbox_control; ALTER TABLE other RENAME TO outbox_control",
+        "CREATE TABLE other (LIKE outbox_slice INCLUDING ALL); INSERT INTO other SELECT * FROM"
+        " outbox_slice; DROP TABLE outbox_slice; ALTER TABLE other RENAME TO outbox_slice",
+    };
+    struct fixture *fixture = *state;
+
+    write_relay_toml(fixture, "[relay]\nlanes = 1\n" STDOUT_SINK "\n");
+    start(fixture);
+    insert_rows(fixture, 1);
+    wait_for_number(fixture->conn, 0, UNSENT);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        int before = count_anew(fixture);
+
+        change(fixture, changes[i]);
+        insert_rows(fixture, 101);
+        wait_for_number(fixture->conn, 0, UNSENT);
+        if (count_anew(fixture) == before)
+            fail_msg("not noticed: %s", changes[i]);
+    }
+    stop(fixture);
+}
+
 /* Half of the rows are inserted while two relays work, one of which has seen the table without its
  * column. */
 TEST(keys_that_a_table_gets_are_kept_in_order_by_all_relays)

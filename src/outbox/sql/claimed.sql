@@ -3,6 +3,9 @@
 -- round.c. The pauses are read here, by a snapshot that is younger than the table lock of this transaction:
 -- `pause` waits for those who held that lock when it committed, so that all others have seen it. The last column ends
 -- `hurry`.
+--
+-- token changes whenever one of the tables has: PostgreSQL computes the literal 'now' when it parses the statement,
+-- which it does again once it has dropped the prepared one because of a change of a table that the statement names.
 SELECT current_setting('synchronous_standby_names') = ''
            AND pg_current_wal_flush_lsn() >= nullif(current_setting('outbox_relay.wal', true), '')::pg_lsn AS flushed,
        pg_current_xact_id_if_assigned() AS xact,
@@ -10,7 +13,11 @@ SELECT current_setting('synchronous_standby_names') = ''
        clock_timestamp() AS done,
        nullif(current_setting('outbox_relay.read_high', true), '')::bool AS high,
        ({pauses}) AS pauses,
-       ({shape}) AS shape,
+       CASE WHEN NOT EXISTS (SELECT FROM {outbox} WHERE false)
+                {if by_slice}
+                AND NOT EXISTS (SELECT FROM {slice_table} WHERE false)
+                {end}
+            THEN 'now'::timestamptz END AS token,
        CASE WHEN EXISTS (SELECT FROM {parked} WHERE {is_note}) THEN
            EXISTS (SELECT FROM {parked} WHERE {is_note} AND due <= statement_timestamp())
        END AS refused,
