@@ -94,6 +94,7 @@ static bool is_so(const void *about, const char *name)
         {"seeks_slices", by_slice && knows_unsent(about) && finds_oldest},
         {"sequential_ids", has_sequential_ids(table)},
         {"aged", table_has(table, COLUMN_CREATED_AT) && finds_oldest},
+        {"estimable", table_has_integer_ids(table) && table->has_claim_index},
     };
 
     return sql_truth(all, name);
@@ -110,6 +111,7 @@ static const struct sql_fact facts[] = {
     {"seeks_slices", .is = is_so},
     {"sequential_ids", .is = is_so},
     {"aged", .is = is_so},
+    {"estimable", .is = is_so},
     {"words_of_database", .text = BATCH_WORDS},
     {"count_max", .text = "($1::jsonb ->> '_count_max')::int8"},
     {"time_format", .text = "'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'"},

@@ -1,6 +1,7 @@
 #include "http/responses.h"
 
 #include "admin/status/json.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "http/metrics.h"
 #include "http/page_hashes.h" /* made with the program, of config/status-page.html */
@@ -100,6 +101,7 @@ static int put_status(FILE *out, const struct response_source *source)
     sample = sampler_lock(source->sampler);
     is_known = sample->document != NULL;
     document = status_document(source->options, source->report, sample);
+    (void)json_object_set_new(document, "history", history_pack(&sample->history, clock_now_ms()));
     json = status_dump(document);
     json_decref(document);
     sampler_unlock(source->sampler);

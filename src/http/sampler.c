@@ -63,6 +63,23 @@ static void log_unknown(const json_t *document)
     }
 }
 
+static double figure(const json_t *document, const char *name)
+{
+    const json_t *value = json_object_get(document, name);
+
+    return json_is_number(value) ? json_number_value(value) : -1;
+}
+
+/* An outbox without unsent rows has no oldest one. */
+static void remember(struct sampler *sampler, const json_t *document)
+{
+    double unsent = figure(document, "unsent");
+
+    history_add(&sampler->sample.history, clock_now_ms(), unsent,
+                unsent == 0 ? 0 : figure(document, "oldest_seconds"),
+                report_total(sampler->report, REPORT_SENT));
+}
+
 static void keep(struct sampler *sampler, json_t *document, int64_t began_ms)
 {
     struct sample *sample = &sampler->sample;
@@ -77,6 +94,7 @@ static void keep(struct sampler *sampler, json_t *document, int64_t began_ms)
     sample->has_failed = false;
     sample->taken_at_ms = clock_now_ms();
     sample->took_ms = sample->taken_at_ms - began_ms;
+    remember(sampler, document);
     (void)pthread_mutex_unlock(&sampler->lock);
 }
 
@@ -90,6 +108,7 @@ static void fail(struct sampler *sampler, bool is_connected, const struct error 
     sampler->sample.has_failed = true;
     sampler->sample.is_connected = is_connected;
     sampler->sample.error = *error;
+    remember(sampler, NULL);
     (void)pthread_mutex_unlock(&sampler->lock);
 }
 

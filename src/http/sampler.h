@@ -2,6 +2,7 @@
 #define HTTP_SAMPLER_H
 
 #include "admin/status/status.h"
+#include "http/history.h"
 #include "relay/report.h"
 
 /*
@@ -21,6 +22,7 @@ struct sample {
     bool has_failed;     /* the last attempt failed, with this error */
     bool is_connected;   /* it failed although there was a connection */
     struct error error;
+    struct history history;
 };
 
 /* The last attempt found no database. */

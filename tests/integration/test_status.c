@@ -176,6 +176,10 @@ TEST(a_relay_that_is_cut_off_from_a_sink_is_told_from_those_that_are_not)
     assert_string_equal(finding(), "\"relay h:1 does not answer: it may hang\"");
     assert_string_equal(at("attention 1 text"),
                         "\"sink s is away for some relays, other relays can publish to it\"");
+    HEAR("cut off", "cut off", "cut off");
+    assert_string_equal(finding(), "\"relay h:1 and 2 more do not answer: they may hang\"");
+    assert_string_equal(at("attention 1 text"),
+                        "\"sink s cannot be published to: its rows wait, none is lost\"");
 }
 
 TEST(an_answer_that_makes_no_sense_hides_no_session)
@@ -272,7 +276,10 @@ TEST(no_field_is_missing_when_there_is_nothing_or_a_figure_fails)
                                         "pauses",
                                         "attention",
                                         "scheduled",
-                                        "refused"};
+                                        "refused",
+                                        "unsent",
+                                        "backlog_estimate",
+                                        "dead_first"};
     static const char *const sinks[] = {"out"};
     static const struct routes routes;
     const struct status_query query = {
@@ -304,9 +311,11 @@ TEST(no_field_is_missing_when_there_is_nothing_or_a_figure_fails)
 
 static const char whole[] =
     "{\"time\":\"2026-09-21T14:13:20Z\",\"table\":\"public.outbox\",\"keys_locked_by\":\"trigger\","
-    "\"backlog\":2000,\"backlog_is_lower_bound\":false,\"backlog_oldest_seconds\":62.5,"
+    "\"backlog\":2000,\"backlog_is_lower_bound\":true,\"backlog_estimate\":61200,"
+    "\"backlog_oldest_seconds\":62.5,"
     "\"parked\":30,\"parked_is_lower_bound\":false,\"parked_oldest_seconds\":45,"
     "\"next_try_seconds\":12,\"scheduled\":0,\"refused\":0,"
+    "\"dead_first\":[{\"id\":\"17\",\"topic\":\"a.b\",\"reason\":\"too large\"}],"
     "\"dead\":100000,\"dead_is_lower_bound\":true,\"dead_oldest_seconds\":7265,"
     "\"rate_per_second\":40.4,\"parked_reasons\":[{\"count\":30,\"reason\":\"unknown topic\"}],"
     "\"attention\":[{\"text\":\"it is so\",\"fix\":\"outbox-relay dead list\"},"
@@ -329,7 +338,7 @@ TEST(a_document_becomes_the_lines_of_status)
 {
     static const char *const lines[] = {
         "cut public.outbox at 14:13:20Z",
-        "cut backlog  2,000, oldest 1 min 02 s",
+        "cut backlog  about 61,200, oldest 1 min 02 s",
         "cut parked   30, oldest 45 s, next try in 12 s",
         "cut dead     100,000 or more, oldest 2 h 01 min",
         "cut order    the trigger locks each key",
@@ -342,7 +351,9 @@ TEST(a_document_becomes_the_lines_of_status)
         "cut ",
         "cut why rows are parked or dead:",
         "cut   30: unknown topic",
-        "wrapped events: away since 14:12:50Z, refused, 2,000 rows wait",
+        "cut dead for longest:",
+        "cut   17, a.b: too large",
+        "wrapped events: away since 14:12:50Z, refused, 2,000 or more rows wait",
         "cut bus: up since 2026-09-20T14:13:20Z; the events of a key leave one by one",
         "cut relays   9 with 4 lanes",
         "cut   a:10  2 lanes, up 1 h 02 min, 1,234,567 sent, 40/s, version 1.2.3",

@@ -101,15 +101,10 @@ static int count_sinks(struct admin *admin, const struct status_query *query, js
 static int add_checks(struct admin *admin, json_t *document, struct error *error)
 {
     struct findings findings;
-    struct error problem;
     int result = 0;
 
     if (findings_init(&findings) < 0)
         return error_no_memory(error);
-    if (admin_check_slices(admin, &problem) < 0)
-        finding_fix(findings_add(&findings, FINDING_ERROR, "events of some slices are not sent: %s",
-                                 problem.text),
-                    "%s", problem.hint);
     if ((inspect_rows_without_id(admin, &findings, error) < 0 &&
          document_note_unknown(admin, document, "rows without an id", error) < 0) ||
         (inspect_holders(admin, HOLDERS_LONG_S, &findings, error) < 0 &&
@@ -119,6 +114,30 @@ static int add_checks(struct admin *admin, json_t *document, struct error *error
         document_need(document, findings.items[i].level == FINDING_ERROR ? "error" : "warning",
                       findings.items[i].text, findings.items[i].fix);
     findings_free(&findings);
+    return result;
+}
+
+/* Reasons stand before what follows from them: whoever has locked the tables, what keeps the relays
+ * from sending, and at last the figures that could not be read. */
+static int add_needs(struct admin *admin, const struct status_query *query, json_t *document,
+                     struct error *error)
+{
+    json_t *unknown = json_incref(json_object_get(document, "attention"));
+    int result = 0;
+    struct error problem;
+    char text[sizeof problem.text + 64];
+
+    (void)json_object_set_new(document, "attention", json_array());
+    if (admin_check_slices(admin, &problem) < 0) {
+        (void)snprintf(text, sizeof text, "events of some slices are not sent: %s", problem.text);
+        document_need(document, "error", text, problem.hint);
+    }
+    if (document_run_all(admin, document, document, "attention", error) < 0 ||
+        (query->wait_ms > 0 && document_run_all(admin, document, document, "answers", error) < 0) ||
+        add_checks(admin, document, error) < 0)
+        result = -1;
+    (void)json_array_extend(json_object_get(document, "attention"), unknown);
+    json_decref(unknown);
     return result;
 }
 
@@ -133,9 +152,7 @@ static int fill(struct admin *admin, const struct status_query *query, json_t *d
         admin->unsent_from = json_integer_value(json_object_get(document, "_unsent_from"));
     if (document_run_all(admin, document, document, "figures", error) < 0 ||
         count_sinks(admin, query, document, error) < 0 ||
-        document_run_all(admin, document, document, "attention", error) < 0 ||
-        (query->wait_ms > 0 && document_run_all(admin, document, document, "answers", error) < 0) ||
-        add_checks(admin, document, error) < 0)
+        add_needs(admin, query, document, error) < 0)
         return -1;
     if (!query->has_storage)
         return 0;

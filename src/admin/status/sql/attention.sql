@@ -2,6 +2,7 @@
 -- section: what needs attention
 -- What needs somebody, by the figures: the level, a text, and the command or SQL that mends it. Where `hint` is not
 -- NULL, config/hints.tsv may know better what mends it: hint is the place where it is told, and `why` what is told.
+-- Reasons stand before what follows from them.
 -- $1 jsonb the document.
 WITH document AS (
     SELECT *, backlog_is_lower_bound OR parked_is_lower_bound AS more
@@ -39,46 +40,29 @@ WITH document AS (
         ORDER BY state_seconds DESC NULLS LAST, relay, lane LIMIT 1
     ) busy ON state_seconds >= 5
 )
-SELECT 'warning' AS level,
-       format('created_at of %s of the oldest rows gives no age: row %s', _ageless, _ageless_row) AS text,
-       'write a time from 1970 on into created_at; such rows count, but no age does' AS fix, NULL AS hint, NULL AS why
-FROM document
-WHERE _ageless > 0
-UNION ALL
 -- A relay alone does not send rows that are held.
-SELECT 'error', format('no relay runs, and %s to be sent', CASE
-           WHEN more THEN unsent || ' or more rows are' WHEN unsent = 1 THEN '1 row is' ELSE unsent || ' rows are' END),
-       'outbox-relay run', NULL, NULL
+SELECT 'error' AS level, format('no relay runs, and %s to be sent', CASE
+           WHEN more THEN unsent || ' or more rows are' WHEN unsent = 1 THEN '1 row is'
+           ELSE unsent || ' rows are' END) AS text,
+       'outbox-relay run' AS fix, NULL AS hint, NULL AS why
 FROM (SELECT *, backlog + parked - _held AS unsent FROM document) document
 WHERE relays = 0 AND unsent > 0
 UNION ALL
 -- What keeps this command from reading figures may keep a relay from answering.
-SELECT 'warning', format('relay %s does not answer: it %s', name, CASE
-           WHEN _unknown = 0 THEN 'may hang' ELSE 'may wait for the database, too' END),
+SELECT 'warning', format(CASE WHEN count(*) = 1 THEN 'relay %s does not answer: it %s'
+                         ELSE 'relay %s and %3$s more do not answer: they %2$s' END, min(name), CASE
+           WHEN _unknown = 0 THEN 'may hang' ELSE 'may wait for the database, too' END, count(*) - 1),
        CASE WHEN _unknown = 0 THEN 'read its log; start it anew when that says nothing' END, NULL, NULL
 FROM processes, document
 WHERE NOT answers AND name IS DISTINCT FROM _self
+GROUP BY _unknown
 UNION ALL
 -- What is over within a moment needs nobody. Of relays that say the same, the first is named.
 SELECT 'error', format('relay %s, %s%s: no progress for %s s, %s failed tries: %s', relay, lanes,
-                       CASE WHEN others > 0 THEN format(' and %s others', others) ELSE '' END,
+                       ' and ' || nullif(others, 0) || ' more',
                        trunc(extract(epoch FROM time - since)), failures, error), fix, NULL, NULL
 FROM troubles
 WHERE place = 1
-UNION ALL
--- Rows wait, none is sent, and nothing says why. Sinks that are paused or away say why their rows wait.
-SELECT 'error', CASE
-           WHEN lane IS NULL THEN format('rows wait, and none has been sent for %s s; no lane says why', seconds)
-           ELSE format('rows wait, and none has been sent for %s s: lane %s of relay %s has been %s for %s s',
-                       seconds, lane, relay, state, round(state_seconds)) END,
-       'SELECT l.pid, application_name, state, relation::regclass, mode, granted, pg_blocking_pids(l.pid) FROM pg_locks'
-       ' l LEFT JOIN pg_stat_activity USING (pid) WHERE relation IS NOT NULL AND mode <> ''AccessShareLock'';',
-       NULL, NULL
-FROM document, still
-WHERE backlog > (SELECT coalesce(sum(coalesce(rows, backlog)), 0) FROM sinks WHERE state = 'away' OR is_paused)
-  AND seconds >= CASE WHEN lane IS NULL THEN 30 ELSE 5 END
-  AND (lane IS NOT NULL OR backlog_oldest_seconds >= 30)
-  AND jsonb_array_length($1::jsonb -> 'troubles') = 0
 UNION ALL
 SELECT 'error', format('sink %s cannot be published to: its rows wait, none is lost', name), 'outbox-relay check',
        NULL, NULL
@@ -97,23 +81,11 @@ FROM (
     WHERE state = 'away' AND NOT is_paused AND relays_up > 0
 ) cut_off
 UNION ALL
-SELECT 'warning', format('sink %s %s', name, error), 'nats consumer add, to its stream', NULL, NULL
-FROM sinks
-WHERE state <> 'away' AND NOT is_paused AND error <> ''
-UNION ALL
 -- A quote in the name could end the quotes in the shell into which the command is pasted.
 SELECT 'warning', format('%s %s is paused since %s by role %s%s', what, name, since, "by", ': ' || reason),
        format('outbox-relay resume %s %s', what,
               CASE WHEN strpos(name, '''') > 0 THEN 'NAME' ELSE '''' || name || '''' END), NULL, NULL
 FROM pauses
-UNION ALL
-SELECT 'error', CASE
-           WHEN dead = 1 THEN '1 row is dead: it stays until you retry or drop it'
-           ELSE format('%s%s rows are dead: they stay until you retry or drop them', dead,
-                       CASE WHEN dead_is_lower_bound THEN ' or more' ELSE '' END) END,
-       'outbox-relay dead list', NULL, NULL
-FROM document
-WHERE dead > 0
 UNION ALL
 SELECT 'error', format('sink %s may have lost events that it had acknowledged: %s%s (noticed at %s; until an audit has'
                        ' looked, what was sent since is not purged)', sink, text,
@@ -128,6 +100,30 @@ SELECT 'error', CASE
 FROM document
 WHERE refused > 0
 UNION ALL
+-- Rows wait, none is sent, and nothing says why. Sinks that are paused or away say why their rows wait.
+SELECT 'error', CASE
+           WHEN lane IS NULL THEN format('rows wait, and none has been sent for %s s; no lane says why', seconds)
+           ELSE format('rows wait, and none has been sent for %s s: lane %s of relay %s has been %s for %s s',
+                       seconds, lane, relay, state, round(state_seconds)) END,
+       'SELECT l.pid, application_name, state, relation::regclass, mode, granted, pg_blocking_pids(l.pid) FROM pg_locks'
+       ' l LEFT JOIN pg_stat_activity USING (pid) WHERE relation IS NOT NULL AND mode <> ''AccessShareLock'';',
+       NULL, NULL
+FROM document, still
+WHERE backlog > (SELECT coalesce(sum(coalesce(rows, backlog)), 0) FROM sinks WHERE state = 'away' OR is_paused)
+  AND seconds >= CASE WHEN lane IS NULL THEN 30 ELSE 5 END
+  AND (lane IS NOT NULL OR backlog_oldest_seconds >= 30)
+  AND jsonb_array_length($1::jsonb -> 'troubles') = 0
+UNION ALL
+SELECT 'error', CASE
+           WHEN dead = 1 THEN '1 row is dead: it stays until you retry or drop it'
+           ELSE format('%s%s rows are dead: they stay until you retry or drop them', dead,
+                       CASE WHEN dead_is_lower_bound THEN ' or more' ELSE '' END) END,
+       CASE WHEN first ~ '^-?[A-Za-z0-9_][A-Za-z0-9_.:-]*$' THEN
+                concat('outbox-relay dead show ', CASE WHEN first LIKE '-%' THEN '-- ' END, first)
+            ELSE 'outbox-relay dead list' END, NULL, NULL
+FROM document, LATERAL (SELECT $1::jsonb #>> '{dead_first, 0, id}' AS first) longest
+WHERE dead > 0
+UNION ALL
 -- Rows that wait behind a row that is tried again by itself need nobody.
 SELECT 'warning', CASE
            WHEN destination = '' THEN format('%s %s behind an earlier row of the same key', w.rows, counted)
@@ -140,3 +136,12 @@ FROM document, jsonb_to_recordset($1::jsonb -> '_waiting') w (destination text, 
                           ELSE 'rows wait' END AS counted) words
 WHERE (destination <> '' OR dead > 0)
   AND split_part(destination, '/', 1) NOT IN (SELECT name FROM pauses WHERE what = 'sink')
+UNION ALL
+SELECT 'warning', format('sink %s %s', name, error), 'nats consumer add, to its stream', NULL, NULL
+FROM sinks
+WHERE state <> 'away' AND NOT is_paused AND error <> ''
+UNION ALL
+SELECT 'warning', format('created_at of %s of the oldest rows gives no age: row %s', _ageless, _ageless_row),
+       'write a time from 1970 on into created_at; such rows count, but no age does', NULL, NULL
+FROM document
+WHERE _ageless > 0

@@ -1,12 +1,13 @@
 -- use: figures parked_rows
 -- section: the parked rows
 -- without: {"parked": null, "parked_is_lower_bound": false, "parked_oldest_seconds": null, "next_try_seconds": null}
--- without: {"scheduled": 0, "_held": 0, "_waiting": []}
+-- without: {"unsent": null, "scheduled": 0, "_held": 0, "_waiting": []}
 -- Of the rows that will be tried again, in the order in which they are tried, so that rows that are held come last: how
 -- many there are, up to a limit, the age of the oldest and the time until the next try, how many of them wait behind
 -- another one of their key or for the end of a pause, and how many for their time or behind a row of their key that
--- does, which have no age; and what they wait for, the most frequent first, at most five: the destination ('': an
--- earlier row of the key that does not wait for its time), the number of rows, and an error.
+-- does, which have no age; how many events are still to be sent, with those of the backlog; and what they wait for, the
+-- most frequent first, at most five: the destination ('': an earlier row of the key that does not wait for its time),
+-- the number of rows, and an error.
 -- $1 jsonb the document, with _count_max: where counting stops.
 WITH first AS MATERIALIZED (
     SELECT * FROM {parked} WHERE sent_at IS NULL AND state <> 'dead' ORDER BY due LIMIT {count_max}
@@ -26,6 +27,7 @@ WITH first AS MATERIALIZED (
 SELECT jsonb_build_object(
     'parked', parked, 'parked_is_lower_bound', parked = {count_max}, 'parked_oldest_seconds', age,
     'oldest_seconds', greatest(age, ($1::jsonb ->> 'backlog_oldest_seconds')::numeric),
+    'unsent', coalesce(($1::jsonb ->> 'backlog_estimate')::int8, ($1::jsonb ->> 'backlog')::int8) + parked - scheduled,
     'next_try_seconds', round(extract(epoch FROM due - least(clock_timestamp(), due))::numeric, 6),
     'scheduled', scheduled, '_held', held, '_waiting', (
         SELECT jsonb_agg(to_jsonb(waiting) ORDER BY rows DESC, destination)

@@ -22,8 +22,9 @@ WITH document AS (
     SELECT lines.*
     FROM document, counts, ages, LATERAL (VALUES
         (1, format('%s at %s', "table", to_char(time AT TIME ZONE 'UTC', 'HH24:MI:SS"Z"'))),
-        (2, concat('backlog  ', coalesce(counts.of ->> 'backlog', 'unknown'),
-                   CASE WHEN backlog_is_lower_bound THEN ' or more' END,
+        (2, concat('backlog  ', coalesce('about ' || (counts.of ->> 'backlog_estimate'),
+                       (counts.of ->> 'backlog') || CASE WHEN backlog_is_lower_bound THEN ' or more' ELSE '' END,
+                       'unknown'),
                    ', oldest ' || (ages.of ->> 'backlog_oldest_seconds'))),
         (3, concat('parked   ', coalesce(counts.of ->> 'parked', 'unknown'),
                    CASE WHEN parked_is_lower_bound THEN ' or more' END,
@@ -100,6 +101,12 @@ FROM (
     SELECT 21, number, 0, 'cut',
            format('  %s: %s', to_char((reason ->> 'count')::int8, {count_format}), reason ->> 'reason')
     FROM jsonb_array_elements($1::jsonb -> 'parked_reasons') WITH ORDINALITY r (reason, number)
+    UNION ALL
+    SELECT 22, 0, 0, 'cut', 'dead for longest:' WHERE jsonb_array_length($1::jsonb -> 'dead_first') > 0
+    UNION ALL
+    SELECT 23, number, 0, 'cut', concat_ws(', ', '  ' || id, topic) || ': ' || reason
+    FROM ROWS FROM (jsonb_to_recordset($1::jsonb -> 'dead_first') AS (id text, topic text, reason text))
+             WITH ORDINALITY d (id, topic, reason, number)
     UNION ALL
     SELECT 30, number, 0, CASE WHEN is_away THEN 'wrapped' ELSE 'cut' END, text FROM sinks
     UNION ALL
