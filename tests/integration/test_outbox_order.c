@@ -242,6 +242,7 @@ TEST(a_row_that_is_too_large_comes_with_its_key)
 {
     struct lane_fixture *fixture = *state;
 
+    fixture->outbox->rich_claims = 2; /* a lean claim would end before the row */
     insert(fixture, "k");
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, type) VALUES ('t', 'k', repeat('x', 200000))");
@@ -684,8 +685,8 @@ struct flushes {
 };
 
 #define ALL_SLICES                                                                                 \
-    "('{0,1,2,3,4,5,6,7}', '{0,0,0,0,0,0,0,0}', '{0,0,0,0,0,0,0,0}', '{0,0,0,0,0,0,0,0}', '{}',"   \
-    " 0, 8, 0, 0)"
+    "('{0,1,2,3,4,5,6,7}', '{0,0,0,0,0,0,0,0}', '{0,0,0,0,0,0,0,0}', 8, 0, '{0,0,0,0,0,0,0,0}',"   \
+    " '{}', 0, 0)"
 
 static char *statement_of(struct lane_fixture *fixture, const char *name)
 {
@@ -873,13 +874,18 @@ static void assert_plans(struct lane_fixture *fixture)
 
     assert_planned_well(plan, outbox);
     assert_null(strstr(plan, "Sort"));
+    plan = plan_of(fixture, statement_of(fixture, "lean_claim_0"), "EXPLAIN EXECUTE planned");
+    assert_planned_well(plan, outbox);
+    assert_null(strstr(plan, "Sort"));
     assert_plan(fixture, "first_row", "(0, 1000)", outbox);
     assert_plan(fixture, "read_row", "(0, 1000, '(0,1)')", "Tid Scan");
     assert_plan(fixture, "claim_parked_0", "(0, 1000, '{}')", parked);
     assert_plan(fixture, "claim_parked_0", "(0, 1000, '{}')", outbox);
     assert_plan(fixture, "first_parked_row", "(0, 1000, '{}')", parked);
     assert_plan(fixture, "read_parked_row", "(0, 1000, '(0,1)')", "Tid Scan");
-    assert_plan(fixture, "lock_slices", "('{1,2}', '{5,6}', '{7,8}', '{0,1}', '{900}', 3, 2, 0, 4)",
+    assert_plan(fixture, "lock_slices", "('{1,2}', '{5,6}', '{0,1}', 3, 4, '{7,8}', '{900}', 2, 0)",
+                "using outbox_slice_idx");
+    assert_plan(fixture, "lean_lock_slices", "('{1,2}', '{5,6}', '{0,1}', 3, 4)",
                 "using outbox_slice_idx");
     plan = plan_of(fixture, statement_of(fixture, "scan"),
                    "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', '{7,8}', '{900}', 0)");
@@ -993,11 +999,10 @@ TEST_WITH(a_table_that_is_swapped_by_rename_is_noticed_by_the_next_claim, set_up
     sql(fixture->conn, "BEGIN; ALTER TABLE outbox RENAME TO outbox_before;"
                        " CREATE TABLE outbox (LIKE outbox_before INCLUDING ALL); COMMIT");
     insert_rows(fixture, 2);
-    while (claim(fixture) == 0)
-        assert_true(fixture->batch.count == 0 && harness_now_ms() < deadline_ms);
-    assert_non_null(strstr(fixture->error.text, "was replaced by another table"));
     while (claim(fixture) == 0 && fixture->batch.count == 0)
         assert_true(harness_now_ms() < deadline_ms);
     assert_int_equal(fixture->batch.count, 2);
+    assert_int_equal(fixture->outbox->table.oid,
+                     sql_number(fixture->conn, "SELECT 'outbox'::regclass::oid"));
     outbox_abandon(fixture->outbox);
 }
