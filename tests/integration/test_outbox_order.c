@@ -826,6 +826,83 @@ TEST(rows_that_are_on_disk_already_are_claimed_without_a_flush)
     assert_in_range(flushed, 2, 10);
 }
 
+/* They end up in several batches; what else is written meanwhile need not be on disk. */
+TEST(rows_that_are_older_than_a_flush_wait_for_no_other)
+{
+    struct lane_fixture *fixture = *state;
+    struct wal_flush *flush = fixture->outbox->flush;
+
+    keep_autovacuum_out(fixture);
+    sql(fixture->conn, "CREATE TABLE noise (id int); SET synchronous_commit = off");
+    insert_rows(fixture, 100);
+    for (int sent = 0; sent < 100; sent += fixture->batch.count) {
+        fixture->outbox->level = 2; /* 7 rows */
+        assert_int_equal(claim(fixture), 0);
+        assert_in_range(fixture->batch.count, 1, 7);
+        assert_true(fixture->outbox->is_lean);
+        fixture->outbox->flush = NULL; /* who needed it would say so */
+        sql(fixture->conn, "INSERT INTO noise VALUES (1)");
+        send_all(fixture);
+    }
+    fixture->outbox->flush = flush;
+    let_autovacuum_in(fixture);
+}
+
+TEST(a_key_that_is_parked_meanwhile_is_blocked)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert(fixture, "k");
+    send_what_there_is(fixture);
+    assert_true(fixture->outbox->is_lean);
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state)"
+                       " VALUES (1, gen_random_uuid(), 't', 'k', 'dead')");
+    insert(fixture, "k");
+    assert_string_equal(claim_all(fixture, false), "k:2!");
+    assert_false(fixture->outbox->is_lean);
+    park_behind_dead(fixture);
+    sql(fixture->conn, "DELETE FROM outbox_parked");
+    for (int id = 3; id <= 4; id++) {
+        insert(fixture, "k");
+        assert_int_equal(claim(fixture), 0);
+        assert_int_equal(fixture->batch.count, 1);
+        assert_false(fixture->batch.messages[0].blocked);
+        send_all(fixture);
+    }
+    assert_true(fixture->outbox->is_lean);
+}
+
+/* A payload of few bytes on disk may be a long text. */
+TEST(a_large_row_ends_a_batch_and_begins_the_next)
+{
+    static const char *const large[] = {
+        "to_jsonb(repeat('x', 500000))",
+        "(SELECT jsonb_agg(1e4000) FROM generate_series(1, 20))",
+    };
+    struct lane_fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        sql(fixture->conn,
+            "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k', CASE WHEN i = 3 THEN %s ELSE"
+            " '1' END FROM generate_series(1, 5) i",
+            large[i]);
+        fixture->outbox->rich_claims = 0;
+        claim_count(fixture, 2);
+        assert_true(fixture->outbox->is_lean);
+        send_all(fixture);
+        claim_count(fixture, 3);
+        assert_false(fixture->outbox->is_lean);
+        assert_true(fixture->batch.messages[0].payload.len > 2000);
+        send_all(fixture);
+        fixture->outbox->rich_claims = 0;
+        sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'k', %s)",
+            large[i]);
+        claim_count(fixture, 1); /* by another statement, in one call */
+        assert_true(fixture->batch.messages[0].payload.len > 2000);
+        send_all(fixture);
+    }
+}
+
 /* The plan of a statement of the lane, as the session would make it for any parameters. */
 static const char *plan_of(struct lane_fixture *fixture, char *statement, const char *parameters)
 {

@@ -1,6 +1,6 @@
 -- Part of claim_slices: the values of the rows, with the names and in the order of fill.c, for a claim of which nothing
--- but small rows is expected. The batch ends before the first row above {inline_bytes} bytes, or with a payload that
--- may take long to convert to text (claimed_rows.sql); a claim that is not lean then takes that row.
+-- but small rows is expected. The batch ends before the first row above {inline_bytes} bytes, with a long topic or with
+-- a payload that may take long to convert to text (claimed_rows.sql); a claim that is not lean then takes that row.
 -- OFFSET 0 keeps the planner from computing a value twice.
 SELECT relay_row,
        relay_xmin,
@@ -21,6 +21,7 @@ FROM (
     SELECT *, coalesce(octet_length(payload), 0)::int8 + coalesce(octet_length(topic), 0)
                   + coalesce(octet_length(key), 0) + coalesce(octet_length(type), 0)
                   + coalesce(octet_length(headers), 0) <= {inline_bytes}
+              AND (octet_length(topic) > 1025) IS NOT TRUE
               {if converts_payload}AND NOT payload_is_large{end} AS whole
     FROM (
         SELECT relay_row, relay_xmin, {id_as_sent} AS id, {event_id_as_sent} AS event_id, {topic_as_sent} AS topic,
