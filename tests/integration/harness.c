@@ -119,15 +119,22 @@ void harness_pause(void)
     (void)poll(NULL, 0, 5);
 }
 
+void harness_pause_since(int64_t began_ms)
+{
+    int64_t eighth_ms = (harness_now_ms() - began_ms) / 8;
+
+    (void)poll(NULL, 0, eighth_ms < 2 ? 2 : eighth_ms > 50 ? 50 : (int)eighth_ms);
+}
+
 void wait_for_number(PGconn *conn, long long number, const char *text)
 {
-    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+    int64_t began_ms = harness_now_ms();
 
     while (sql_number(conn, "%s", text) != number) {
-        if (harness_now_ms() > deadline_ms)
+        if (harness_now_ms() > began_ms + HARNESS_WAIT_MS)
             fail_msg("waited %d ms for %lld, found %lld: %s", HARNESS_WAIT_MS, number,
                      sql_number(conn, "%s", text), text);
-        harness_pause();
+        harness_pause_since(began_ms);
     }
 }
 

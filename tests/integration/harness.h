@@ -50,6 +50,9 @@ const char *harness_folder(void);
 int64_t harness_now_ms(void);
 /* Sleeps a few milliseconds, between two checks of a condition that is waited for. */
 void harness_pause(void);
+/* The same, and longer the longer the test has waited: each check costs the machine time that
+ * other tests need. */
+void harness_pause_since(int64_t began_ms);
 
 struct process {
     pid_t pid;

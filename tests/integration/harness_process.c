@@ -173,15 +173,15 @@ static bool has_ended(void *closure)
 
 void process_wait(struct process *process)
 {
-    int64_t deadline_ms = harness_now_ms() + 3LL * HARNESS_WAIT_MS;
+    int64_t began_ms = harness_now_ms();
 
     while (!has_ended(process)) {
-        if (harness_now_ms() > deadline_ms) {
+        if (harness_now_ms() > began_ms + 3LL * HARNESS_WAIT_MS) {
             process_end_all();
             process->err = slurp_err(process->err_path);
             fail_msg("the program did not end; it said: %s", process->err);
         }
-        harness_pause();
+        harness_pause_since(began_ms);
     }
     process->out = slurp(process->out_path);
     process->err = slurp_err(process->err_path);
@@ -224,13 +224,13 @@ int process_count_words(const struct process *process, const char *words)
 
 void process_await_times(const struct process *process, const char *words, int times)
 {
-    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+    int64_t began_ms = harness_now_ms();
 
     while (process_count_words(process, words) < times) {
-        if (harness_now_ms() > deadline_ms)
+        if (harness_now_ms() > began_ms + HARNESS_WAIT_MS)
             fail_msg("waited %d ms for the program to say %d times: %s; it said: %s",
                      HARNESS_WAIT_MS, times, words, slurp_err(process->err_path));
-        harness_pause();
+        harness_pause_since(began_ms);
     }
 }
 

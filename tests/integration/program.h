@@ -21,7 +21,7 @@ static inline void write_config(struct fixture *fixture, const char *outbox, con
 {
     write_relay_toml(fixture,
                      "[outbox]\norder = \"none\"\n%s\n[relay]\n"
-                     "poll_interval = \"20ms\"\n%s\n",
+                     "poll_interval = \"50ms\"\n%s\n",
                      outbox, rest);
 }
 

@@ -120,7 +120,7 @@ static void write_config(struct fixture *fixture, const char *more_kafka, const 
 {
     write_relay_toml(fixture,
                      "[outbox]\norder = \"none\"\n"
-                     "[relay]\npoll_interval = \"20ms\"\npublish_timeout = \"3s\"\n"
+                     "[relay]\npoll_interval = \"50ms\"\npublish_timeout = \"3s\"\n"
                      "[retry]\nbackoff = \"200ms\"\nbackoff_max = \"400ms\"\n"
                      "[sink.k]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n%s\n"
                      "[sink.n]\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\n%s\n"

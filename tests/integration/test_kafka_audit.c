@@ -20,7 +20,7 @@ static int64_t time_of_record_ms; /* 0: now */
 static void write_audited(struct fixture *fixture, const char *sink, const char *rest)
 {
     write_relay_toml(fixture,
-                     "[relay]\npoll_interval = \"20ms\"\n[sink.bus]\ntype = \"kafka\"\nbrokers ="
+                     "[relay]\npoll_interval = \"50ms\"\n[sink.bus]\ntype = \"kafka\"\nbrokers ="
                      " [\"%s\"]\nnull_headers = true\n%s\n[[route]]\nmatch = \"other\"\ntopic ="
                      " \"%s.{topic}\"\n[[route]]\nmatch = \">\"\ntopic = \"%s\"\n%s",
                      harness_env("TEST_KAFKA_BROKERS"), sink, fixture->name, fixture->name, rest);

@@ -14,12 +14,13 @@
 static void write_audited(struct fixture *fixture, const char *outbox, const char *sink,
                           const char *rest)
 {
-    write_relay_toml(fixture,
-                     "[outbox]\n%s\n[relay]\npoll_interval = \"20ms\"\n[retry]\nbackoff = "
-                     "\"10ms\"\nbackoff_max = \"50ms\"\nmax_attempts = 2\n[sink.bus]\ntype = "
-                     "\"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\ncreate = true\nallow = "
-                     "[\"%s.>\"]\n%s\n[[route]]\nmatch = \">\"\ntopic = \"%s.{topic}\"\n%s",
-                     outbox, server_url(), fixture->name, fixture->name, sink, fixture->name, rest);
+    write_relay_toml(
+        fixture,
+        "[outbox]\n%s\n[relay]\nlanes = 1\npoll_interval = \"50ms\"\n[retry]\nbackoff = "
+        "\"10ms\"\nbackoff_max = \"50ms\"\nmax_attempts = 2\n[sink.bus]\ntype = "
+        "\"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\ncreate = true\nallow = "
+        "[\"%s.>\"]\n%s\n[[route]]\nmatch = \">\"\ntopic = \"%s.{topic}\"\n%s",
+        outbox, server_url(), fixture->name, fixture->name, sink, fixture->name, rest);
 }
 
 /* A repeat is stored after a tenth of a second. */

@@ -225,7 +225,7 @@ static int set_up_balanced(void **state)
                    harness_file("relay.toml",
                                 "[database]\nurl = \"postgresql://" HARNESS_RELAY
                                 "@127.0.0.1:%d/%s\"\n[outbox]\norder = \"none\"\n[relay]\n"
-                                "poll_interval = \"20ms\"\n[http]\nlisten = \"\"\n" STDOUT_SINK
+                                "poll_interval = \"50ms\"\n[http]\nlisten = \"\"\n" STDOUT_SINK
                                 "\n",
                                 balancer.port, PQdb(fixture->conn)));
     return 0;

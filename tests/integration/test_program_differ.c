@@ -11,7 +11,7 @@
 static void write_keyed(struct fixture *fixture, const char *rest)
 {
     write_relay_toml(fixture,
-                     "[relay]\npoll_interval = \"20ms\"\n[retry]\nbackoff_max = \"5m\"\n%s", rest);
+                     "[relay]\npoll_interval = \"50ms\"\n[retry]\nbackoff_max = \"5m\"\n%s", rest);
 }
 
 static void configure_old(struct fixture *fixture)
@@ -30,7 +30,7 @@ FIXTURE(set_up_old, fixture_close)
 static const char *write_other(struct fixture *fixture, const char *rest)
 {
     return harness_file("other.toml",
-                        "[database]\nurl = \"%s\"\n[relay]\npoll_interval = \"20ms\"\n%s",
+                        "[database]\nurl = \"%s\"\n[relay]\npoll_interval = \"50ms\"\n%s",
                         fixture->url, rest);
 }
 
@@ -177,7 +177,7 @@ TEST(a_corrected_row_that_is_retried_is_sent_at_once_whatever_it_has_waited_for)
     for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
         int64_t began_ms;
 
-        write_relay_toml(fixture, "[relay]\nlanes = 1\npoll_interval = \"20ms\"\n%s", configs[i]);
+        write_relay_toml(fixture, "[relay]\nlanes = 1\npoll_interval = \"50ms\"\n%s", configs[i]);
         process_free(relay);
         process_start(relay, NULL, "run", "-c", fixture->config, NULL);
         sql(fixture->conn,

@@ -62,7 +62,7 @@ static void configure_theirs(struct fixture *fixture, const struct theirs *their
         expect(fixture, run(fixture, "introspect", "public.events", "-c", fixture->config), 0);
         (void)snprintf(outbox, sizeof outbox, "%s", fixture->process.out);
     }
-    write_relay_toml(fixture, "%s\n[relay]\nlanes = 1\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n",
+    write_relay_toml(fixture, "%s\n[relay]\nlanes = 1\npoll_interval = \"50ms\"\n" STDOUT_SINK "\n",
                      outbox);
     init_existing(fixture);
 }

@@ -16,7 +16,7 @@ static void configure_feed(struct fixture *fixture)
     (void)snprintf(fixture->config, sizeof fixture->config, "%s",
                    harness_file("feed.toml",
                                 "[database]\nurl = \"%s\"\n[outbox]\ntable = \"relay.outbox\"\n"
-                                "[relay]\npoll_interval = \"20ms\"\n[retry]\nbackoff = \"50ms\"\n"
+                                "[relay]\npoll_interval = \"50ms\"\n[retry]\nbackoff = \"50ms\"\n"
                                 "[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\n"
                                 "[[route]]\nmatch = \"re:.*\"\nsink = \"bus\"\n"
                                 "topic = \"%s.{topic}\"\n",

@@ -16,6 +16,7 @@
 #define FOR_EVER 1000000000
 #define WRITERS_OF_A_ROUND 16
 #define IDS_OF_A_ROUND 600 /* these writers take half a second for them */
+#define ROUNDS 6
 
 /* $1 is the key, $2 the number of its event, $3 a time in seconds. */
 #define QUICK "INSERT INTO outbox (topic, key, payload) VALUES ('t', $1, to_jsonb($2))"
@@ -235,7 +236,7 @@ static void configure_nats(struct fixture *fixture, const char *outbox)
 {
     write_relay_toml(fixture,
                      "[outbox]\norder = \"key\"\n%s\n"
-                     "[relay]\nlanes = 2\npoll_interval = \"20ms\"\n"
+                     "[relay]\nlanes = 2\npoll_interval = \"50ms\"\n"
                      "[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\n"
                      "stream = \"%s\"\ncreate = true\nallow = [\"%s.>\"]\n"
                      "[[route]]\nmatch = \">\"\ntopic = \"%s.{topic}\"\n",
@@ -491,7 +492,7 @@ TEST(order_survives_a_truncate_that_restarts_the_ids)
 
     start_relays(fixture);
     write_other_keys(fixture, WRITERS_OF_A_ROUND, HELD);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < ROUNDS; i++) {
         await_ids(fixture, IDS_OF_A_ROUND);
         sql(fixture->conn, "BEGIN; TRUNCATE outbox RESTART IDENTITY;"
                            " UPDATE counted SET truncated = n; COMMIT");
@@ -510,7 +511,7 @@ TEST(a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay)
     start_relays(fixture);
     write_other_keys(fixture, WRITERS_OF_A_ROUND, HELD);
     sql(fixture->conn, "SET deadlock_timeout = '10ms'");
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < ROUNDS; i++) {
         await_ids(fixture, IDS_OF_A_ROUND);
         sql(fixture->conn, "BEGIN; LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE");
         wait_for_number(other, 1,
@@ -533,7 +534,7 @@ TEST_WITH(order_survives_a_sequence_that_is_set_back, set_up_delete, tear_down)
 
     start_relays(fixture);
     write_other_keys(fixture, WRITERS_OF_A_ROUND, HELD);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < ROUNDS; i++) {
         await_ids(fixture, IDS_OF_A_ROUND);
         sql(fixture->conn, "SELECT pg_advisory_lock(0, 0)");
         wait_for_number(fixture->conn, 0, unsent);

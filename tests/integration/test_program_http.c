@@ -9,7 +9,7 @@ static void configure_away(struct fixture *fixture)
     (void)close(take_port());
     write_relay_toml(fixture,
                      "[outbox]\nslices = 4\n"
-                     "[relay]\npoll_interval = \"20ms\"\n"
+                     "[relay]\npoll_interval = \"50ms\"\n"
                      "[http]\nlisten = \"127.0.0.1:%d\"\n[sink.out]\n"
                      "type = \"stdout\"\n[sink.gone]\ntype = \"nats\"\n"
                      "servers = [\"nats://127.0.0.1:1\"]\nstream = \"GONE\"\n"

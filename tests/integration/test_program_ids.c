@@ -29,7 +29,7 @@ static void map_columns(struct fixture *fixture, const char *shape, const char *
     write_relay_toml(
         fixture,
         "[outbox]\nadopt = true\nwhere = \"status = 'NEW'\"\n%s\n[outbox.columns]\n%s"
-        "sent_at = \"%s\"\n[relay]\nlanes = 1\npoll_interval = \"20ms\"\n[retry]\nbackoff ="
+        "sent_at = \"%s\"\n[relay]\nlanes = 1\npoll_interval = \"50ms\"\n[retry]\nbackoff ="
         " \"10s\"\n[sink.out]\ntype = \"stdout\"\nallow ="
         " [\"good\"]\n",
         outbox, shape, strstr(outbox, "on_sent = \"delete\"") == NULL ? "sent_at" : "");

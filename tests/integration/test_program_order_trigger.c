@@ -27,7 +27,7 @@
 
 static void configure_outbox(struct fixture *fixture, const char *outbox)
 {
-    write_relay_toml(fixture, "[outbox]\n%s\n[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n",
+    write_relay_toml(fixture, "[outbox]\n%s\n[relay]\npoll_interval = \"50ms\"\n" STDOUT_SINK "\n",
                      outbox);
 }
 

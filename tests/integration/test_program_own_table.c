@@ -12,7 +12,7 @@ static void write_config_for(struct fixture *fixture, const char *outbox)
 {
     write_relay_toml(fixture,
                      "[outbox]\nadopt = true\n%s\n[relay]\nlanes = 1\n"
-                     "poll_interval = \"20ms\"\n" STDOUT_SINK "\n",
+                     "poll_interval = \"50ms\"\n" STDOUT_SINK "\n",
                      outbox);
 }
 

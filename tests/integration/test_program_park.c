@@ -146,7 +146,7 @@ TEST(a_row_that_is_brought_back_as_it_was_is_parked_again)
 /* Dead rows that could be sent now, and a relay with several lanes. */
 static void open_mended(struct fixture *fixture, const char *order, const char *mode, int rows)
 {
-    open_with(fixture, order, mode, "[relay]\nlanes = 4\npoll_interval = \"20ms\"\n");
+    open_with(fixture, order, mode, "[relay]\nlanes = 4\npoll_interval = \"50ms\"\n");
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload) SELECT '', 'k' || n %% 50, to_jsonb(n) FROM"
         " generate_series(1, %d) n",

@@ -19,7 +19,7 @@ static void keep_order(struct fixture *fixture)
     (void)snprintf(fixture->config, sizeof fixture->config, "%s",
                    harness_file("keyed.toml",
                                 "[database]\nurl = \"%s\"\n[outbox]\nslices = 8\n[relay]\n"
-                                "poll_interval = \"20ms\"\nbatch = 20\n[retry]\nbackoff = \"1h\"\n"
+                                "poll_interval = \"50ms\"\nbatch = 20\n[retry]\nbackoff = \"1h\"\n"
                                 "backoff_max = \"1h\"\n" STDOUT_SINK "\n",
                                 fixture->url));
     expect(fixture, run(fixture, "init", "-c", fixture->config), 5); /* other slices, the index */

@@ -55,7 +55,7 @@ static void start_pgbouncer(struct fixture *fixture, const char *mode, int pool_
     (void)snprintf(fixture->config, sizeof fixture->config, "%s",
                    harness_file("relay.toml",
                                 "[database]\nurl = \"%s\"\n[relay]\nbatch = 50\n"
-                                "poll_interval = \"20ms\"\n" STDOUT_SINK "\n",
+                                "poll_interval = \"50ms\"\n" STDOUT_SINK "\n",
                                 pooled_url(fixture)));
 }
 

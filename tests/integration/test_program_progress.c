@@ -14,7 +14,7 @@ static void configure_both(struct fixture *fixture)
     (void)close(take_port());
     write_relay_toml(fixture,
                      "[outbox]\nslices = 4\nwhere = \"public.may_go(topic)\"\n"
-                     "[relay]\npoll_interval = \"20ms\"\nlanes = 2\n"
+                     "[relay]\npoll_interval = \"50ms\"\nlanes = 2\n"
                      "[http]\nlisten = \"127.0.0.1:%d\"\n" STDOUT_SINK "\n",
                      port);
     (void)snprintf(admin_config, sizeof admin_config, "%s",
@@ -84,6 +84,7 @@ static int64_t await_attention(struct fixture *fixture, const char *words, const
         json_decref(status);
         if (text[0] != '\0')
             break;
+        harness_pause_since(began_ms);
     }
     assert_says(fix, remedy);
     return harness_now_ms() - began_ms;

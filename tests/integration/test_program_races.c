@@ -8,7 +8,7 @@ static void configure_batch(struct fixture *fixture, int batch)
 {
     write_relay_toml(fixture,
                      "[outbox]\nslices = 4\n"
-                     "[relay]\npoll_interval = \"20ms\"\nbatch = %d\n[retry]\nmax_attempts = 2\n"
+                     "[relay]\npoll_interval = \"50ms\"\nbatch = %d\n[retry]\nmax_attempts = 2\n"
                      "backoff = \"20ms\"\n[http]\nlisten = \"127.0.0.1:%d\"\n[sink.bus]\n"
                      "type = \"nats\"\nservers = [\"%s\"]\nstream = \"RACES\"\ncreate = true\n"
                      "allow = [\"races.>\"]\n[sink.out]\ntype = \"stdout\"\n[[route]]\n"

@@ -35,7 +35,7 @@ static void configure_for(struct fixture *fixture, const char *order, const char
 {
     write_relay_toml(fixture,
                      "[outbox]\norder = \"%s\"\non_sent ="
-                     " \"%s\"\n[relay]\npoll_interval = \"20ms\"\nbatch = 100\n[retry]\n"
+                     " \"%s\"\n[relay]\npoll_interval = \"50ms\"\nbatch = 100\n[retry]\n"
                      "backoff = \"100ms\"\nbackoff_max = \"500ms\"\n" STDOUT_SINK "\n",
                      order, on_sent);
 }

@@ -8,7 +8,7 @@
 FIXTURE(set_up, fixture_close)
 
 #define KEYED_CONFIG                                                                               \
-    "[database]\nurl = \"%s\"\n[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n"
+    "[database]\nurl = \"%s\"\n[relay]\npoll_interval = \"50ms\"\n" STDOUT_SINK "\n"
 
 static void keep_order(struct fixture *fixture)
 {

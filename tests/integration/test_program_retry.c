@@ -270,7 +270,7 @@ TEST(a_drain_sends_a_parked_row_of_one_sink_while_another_is_away)
     struct fixture *fixture = *state;
 
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
-    write_relay_toml(fixture, "[relay]\npoll_interval = \"20ms\"\n[sink.out]\ntype = \"stdout\"\n"
+    write_relay_toml(fixture, "[relay]\npoll_interval = \"50ms\"\n[sink.out]\ntype = \"stdout\"\n"
                               "[sink.gone]\ntype = \"nats\"\nservers = [\"nats://127.0.0.1:1\"]\n"
                               "stream = \"S\"\n[[route]]\nmatch = \"gone\"\nsink = \"gone\"\n"
                               "[[route]]\nmatch = \">\"\nsink = \"out\"\n");

@@ -22,7 +22,7 @@ static void open_table(struct fixture *fixture, const char *outbox, const char *
         " COMMENT ON COLUMN outbox.sent_at IS 'outbox-relay: only the relay writes this column'");
     write_relay_toml(fixture,
                      "[outbox]\nadopt = true\n%s[outbox.columns]\nheaders = \"\"\n%s"
-                     "[relay]\npoll_interval = \"20ms\"\n%s",
+                     "[relay]\npoll_interval = \"50ms\"\n%s",
                      outbox, columns, rest);
     init_existing(fixture);
 }
@@ -129,7 +129,7 @@ static void change_table(struct fixture *fixture, const char *order, const char 
                        " WHERE raw IS NOT NULL");
     write_relay_toml(fixture,
                      "[outbox]\nadopt = true\n%s[outbox.columns]\nheaders = \"\"\n%s"
-                     "[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n",
+                     "[relay]\npoll_interval = \"50ms\"\n" STDOUT_SINK "\n",
                      outbox, now_columns);
     expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
 }

@@ -120,7 +120,7 @@ static void write_spelling(struct fixture *fixture, const struct spelling *spell
     (void)snprintf(fixture->config, sizeof fixture->config, "%s",
                    harness_file("relay.toml",
                                 "[database]\n%s\n[outbox]\norder = \"none\"\n"
-                                "[relay]\npoll_interval = \"20ms\"\npublish_timeout = \"500ms\"\n"
+                                "[relay]\npoll_interval = \"50ms\"\npublish_timeout = \"500ms\"\n"
                                 "shutdown_timeout = \"500ms\"\nlanes = 1\n"
                                 "[log]\nlevel = \"debug\"\n%s\n",
                                 database, spelling->sink));

@@ -12,7 +12,7 @@
 
 static void configure_by_key(struct fixture *fixture)
 {
-    write_relay_toml(fixture, "[relay]\npoll_interval = \"20ms\"\n"
+    write_relay_toml(fixture, "[relay]\npoll_interval = \"50ms\"\n"
                               "batch = 20\n" STDOUT_SINK "\n");
 }
 

@@ -12,7 +12,7 @@ static void write_config_for(struct fixture *fixture, const char *outbox)
 {
     write_relay_toml(fixture,
                      "[outbox]\ntable = \"public.events\"\n"
-                     "%s\n[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n",
+                     "%s\n[relay]\npoll_interval = \"50ms\"\n" STDOUT_SINK "\n",
                      outbox);
 }
 

@@ -209,7 +209,7 @@ TEST(a_collector_whose_name_lookup_hangs_holds_up_no_row)
 static void write_trace(struct fixture *fixture, const char *trace)
 {
     write_relay_toml(fixture,
-                     "[outbox]\nslices = 4\n[relay]\npoll_interval = \"20ms\"\n[http]\nlisten ="
+                     "[outbox]\nslices = 4\n[relay]\npoll_interval = \"50ms\"\n[http]\nlisten ="
                      " \"127.0.0.1:%d\"\n" STDOUT_SINK "\n%s",
                      port, trace);
 }

@@ -39,7 +39,7 @@ static const struct shape {
 
 static void configure_by_key(struct fixture *fixture)
 {
-    write_relay_toml(fixture, "[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n");
+    write_relay_toml(fixture, "[relay]\npoll_interval = \"50ms\"\n" STDOUT_SINK "\n");
 }
 
 static int set_up_by_key(void **state)

@@ -33,7 +33,8 @@ FIXTURE(fixture_open_empty, fixture_close)
 
 static void configure_with(struct fixture *fixture, const char *outbox, const char *columns)
 {
-    write_relay_toml(fixture, "[outbox]\n%s%s" STDOUT_SINK "\n", outbox, columns);
+    write_relay_toml(fixture, "[outbox]\n%s%s[relay]\nlanes = 1\n" STDOUT_SINK "\n", outbox,
+                     columns);
 }
 
 static void make_table(struct fixture *fixture)

@@ -175,6 +175,17 @@ static void assert_same_meaning(struct statements *all, PGconn *conn, const char
     "CASE WHEN \"zz_other\" IS DISTINCT FROM NULL THEN format('%s', \"zz_other\") END AS"          \
     " \"zz_other\""
 
+/* In one statement: each would have PostgreSQL read all columns again. */
+static void alter_columns(PGconn *conn, const char *format, char (*words)[WORD_BYTES], int count)
+{
+    static char text[TEXT_BYTES / 8];
+    size_t len = (size_t)snprintf(text, sizeof text, "ALTER TABLE public.zz_table");
+
+    for (int i = 0; i < count; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, format, i > 0 ? "," : "", words[i]);
+    sql(conn, "%s", text);
+}
+
 /* Wherever the statement reads the column "zz_other", it now reads all these. */
 static void put_columns(char *text, char (*words)[WORD_BYTES], int count)
 {
@@ -202,8 +213,7 @@ static void try_columns(struct statements *all, PGconn *conn, char (*words)[WORD
     static char text[TEXT_BYTES];
 
     sql(conn, "SET debug_print_parse = off");
-    for (int i = 0; i < count; i++)
-        sql(conn, "ALTER TABLE public.zz_table ADD COLUMN \"%s\" point", words[i]);
+    alter_columns(conn, "%s ADD COLUMN \"%s\" point", words, count);
     for (int i = 0; i < all->count; i++) {
         (void)snprintf(text, sizeof text, "%s", all->list[i].text);
         put_columns(text, words, count);
@@ -212,8 +222,7 @@ static void try_columns(struct statements *all, PGconn *conn, char (*words)[WORD
         all->mistakes++;
         print_error("%s: %s\n", all->list[i].name, PQerrorMessage(conn));
     }
-    for (int i = 0; i < count; i++)
-        sql(conn, "ALTER TABLE public.zz_table DROP COLUMN \"%s\"", words[i]);
+    alter_columns(conn, "%s DROP COLUMN \"%s\"", words, count);
     sql(conn, "SET debug_print_parse = on");
 }
 
