@@ -25,6 +25,8 @@
  * that could read their rows. A row that takes too long is worth more patience. */
 #define ISOLATE_CLAIMS 4
 #define CAREFUL_MS 5000
+#define RICH_CLAIMS 64 /* after a row that was too large for a lean claim */
+#define XID_NORMAL 3   /* the first xid of a transaction; those below count as ended for ever */
 
 static int level_of(const struct outbox *outbox, const struct batch *batch)
 {
@@ -75,7 +77,7 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
     bool cut = batch->count < PQntuples(batch->rows);
     int64_t row_bytes = bytes / batch->count;
 
-    if (batch->refused)
+    if (batch->refused || (cut && outbox->is_lean))
         return;
     if (outbox->isolate_claims > 0 && --outbox->isolate_claims == 0)
         outbox->isolate_until_ms = 0;
@@ -114,6 +116,37 @@ static int claim_alone(struct outbox *outbox, struct batch *batch, struct error 
     return session_end_transaction(&outbox->session, true, error);
 }
 
+/* Whether all rows of the batch are of transactions that are known to be on disk. */
+static bool are_durable(const struct outbox *outbox, const struct batch *batch)
+{
+    for (int i = 0; i < batch->count; i++) {
+        uint32_t xmin = batch->messages[i].xmin;
+
+        if (xmin >= XID_NORMAL && (int32_t)(xmin - (uint32_t)outbox->durable_before) >= 0)
+            return false;
+    }
+    return outbox->durable_before != 0;
+}
+
+/* durable_before_publish. Rows that a lean claim returns may be younger than what `flushed` says.
+ */
+static int await_flush(struct outbox *outbox, const struct batch *batch, struct error *error)
+{
+    int64_t oldest = outbox->oldest;
+
+    if (outbox->flushed && oldest != 0)
+        outbox->durable_before = oldest;
+    if ((outbox->flushed && !outbox->is_lean) || are_durable(outbox, batch))
+        return 0;
+    if (outbox->flush == NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_SELF, "no session flushes the WAL");
+    if (wal_flush_wait(outbox->flush, &outbox->server, error) < 0)
+        return -1;
+    if (oldest != 0)
+        outbox->durable_before = oldest;
+    return 0;
+}
+
 static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload_max,
                      struct error *error)
 {
@@ -121,16 +154,15 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
     int64_t took_ms;
     int64_t bytes = fill_batch(outbox, batch, payload_max);
 
+    if (outbox->is_lean && batch->count < PQntuples(batch->rows))
+        outbox->rich_claims = RICH_CLAIMS;
     if (batch->count == 0)
-        return claim_alone(outbox, batch, error);
+        return outbox->is_lean ? 0 : claim_alone(outbox, batch, error);
     if (slice_lock_note_claimed(outbox->slices, batch,
                                 sql_claim_limit(outbox->options, outbox->level), error) < 0)
         return -1;
     adapt_level(outbox, batch, bytes);
-    if (outbox->options->durable_before_publish && !outbox->flushed &&
-        (outbox->flush == NULL
-             ? error_set(error, ERROR_PERMANENT, ERROR_SELF, "no session flushes the WAL")
-             : wal_flush_wait(outbox->flush, &outbox->server, error)) < 0)
+    if (outbox->options->durable_before_publish && await_flush(outbox, batch, error) < 0)
         return -1;
     took_ms = clock_boot_ms() - began_ms;
     outbox->server_work_ms += took_ms < SESSION_STATEMENT_MS ? took_ms : SESSION_STATEMENT_MS;
@@ -356,6 +388,19 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
 }
 
 static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
+                 struct error *error);
+
+/* What a lean claim has locked is claimed by one that is not: round_read() or take_rows() has noted
+ * what makes it so. */
+static int claim_again(struct outbox *outbox, struct batch *batch,
+                       const struct claim_request *request, struct error *error)
+{
+    if (session_end_transaction(&outbox->session, false, error) < 0)
+        return -1;
+    return claim(outbox, batch, request, error);
+}
+
+static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
     int scanned;
@@ -390,6 +435,8 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return isolate(outbox, batch, request, error);
     case ROUND_UNROUTABLE:
         return claim_unroutable(outbox, batch, request, error);
+    case ROUND_TOO_LEAN:
+        return claim_again(outbox, batch, request, error);
     case ROUND_CHANGED:
         return start_anew(outbox, batch);
     case ROUND_FAILED:
@@ -406,7 +453,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         outbox_abandon(outbox);
         return -1;
     }
-    return 0;
+    return batch->count == 0 && outbox->is_lean ? claim_again(outbox, batch, request, error) : 0;
 }
 
 /* claim() isolates rows that cannot be read, so any remaining data error comes from the `where`

@@ -153,6 +153,7 @@ static int connect_session(struct outbox *outbox, struct error *error)
 
     outbox->connections++;
     outbox->known_token = 0;
+    outbox->durable_before = 0;
     if (session_open(&outbox->session, &session, outbox->name, error) < 0)
         return -1;
     if (server_check_role(&outbox->session, outbox->options->allow_superuser, error) < 0 ||

@@ -41,9 +41,14 @@ static bool has_slices(const struct round *round)
     return round->outbox->options->order == ORDER_KEY;
 }
 
+static const char *lean(const struct round *round)
+{
+    return round->outbox->is_lean ? "lean_" : "";
+}
+
 static void name_slices(const struct round *round, char name[32])
 {
-    (void)snprintf(name, 32, "lock_%sslices",
+    (void)snprintf(name, 32, "%slock_%sslices", lean(round),
                    round->request->parked    ? "parked_"
                    : round->request->refused ? "refused_"
                                              : "");
@@ -51,7 +56,8 @@ static void name_slices(const struct round *round, char name[32])
 
 static int queue_slices(struct round *round, const char *name, struct error *error)
 {
-    return slice_lock_queue(round->outbox->slices, name, round->batch, round->request, error);
+    return slice_lock_queue(round->outbox->slices, name, round->outbox->is_lean, round->batch,
+                            round->request, error);
 }
 
 static int read_slices(struct round *round, PGresult *answer, struct error *error)
@@ -82,7 +88,7 @@ static void name_rows(const struct round *round, char name[32])
     const char *kind = request->parked ? "_parked" : request->refused ? "_refused" : "";
 
     if (is_claim(round))
-        (void)snprintf(name, 32, "claim%s_%d", kind,
+        (void)snprintf(name, 32, "%sclaim%s_%d", lean(round), kind,
                        request->refused ? round->outbox->refused_level : round->outbox->level);
     else if (round->rows == ROUND_FOUND_ROW)
         (void)snprintf(name, 32, "lock_row");
@@ -108,6 +114,8 @@ static int queue_rows(struct round *round, const char *name, struct error *error
 
         return session_queue(&outbox->session, name, 1, &row, true, error);
     }
+    if (outbox->is_lean)
+        return session_queue(&outbox->session, name, 0, NULL, true, error);
     if (claim_is_of_outbox(request) && outbox->options->order == ORDER_NONE &&
         table_has_integer_ids(&outbox->table)) {
         if (slice_lock_put_bounds(outbox->slices, round->batch, &bounds, &params[2], error) < 0)
@@ -173,21 +181,25 @@ static int read_rows(struct round *round, PGresult *answer, struct error *error)
 /* ---- facts about the claim ---- */
 
 enum claimed_column {
-    CLAIMED_FLUSHED, /* bool: everything that the claim saw is on disk; NULL: it saw no row */
-    CLAIMED_XACT,    /* xid8, binary: the transaction, for pg_xact_status() */
-    CLAIMED_BEGAN,   /* timestamptz, binary: when the transaction began */
-    CLAIMED_DONE,    /* timestamptz, binary: when the claim had returned its rows */
-    CLAIMED_HIGH,    /* bool: the claim read from the high bounds; NULL: it read nothing */
-    CLAIMED_PAUSES,  /* text: what is paused (catalog/pauses.h) */
-    CLAIMED_TOKEN,   /* timestamptz, binary: another one when a table may have changed */
-    CLAIMED_REFUSED, /* bool: a note is due; NULL: there is no note (refused.h) */
+    CLAIMED_FLUSHED,  /* bool: everything that the claim saw is on disk; NULL: it saw no row */
+    CLAIMED_XACT,     /* xid8, binary: the transaction, for pg_xact_status() */
+    CLAIMED_BEGAN,    /* timestamptz, binary: when the transaction began */
+    CLAIMED_DONE,     /* timestamptz, binary: when the claim had returned its rows */
+    CLAIMED_HIGH,     /* bool: the claim read from the high bounds; NULL: it read nothing */
+    CLAIMED_PAUSES,   /* text: what is paused (catalog/pauses.h) */
+    CLAIMED_TOKEN,    /* timestamptz, binary: another one when a table may have changed */
+    CLAIMED_REFUSED,  /* bool: a note is due; NULL: there is no note (refused.h) */
+    CLAIMED_PARKED,   /* bool: rows with keys are parked */
+    CLAIMED_OLDEST,   /* xid8, binary: all before it had ended before the slices were locked */
+    CLAIMED_STANDBYS, /* int4, binary: another one when the WAL must reach other standbys */
     CLAIMED_COLUMNS
 };
 
 static const char *const claimed_columns[CLAIMED_COLUMNS] = {
-    [CLAIMED_FLUSHED] = "flushed", [CLAIMED_XACT] = "xact",       [CLAIMED_BEGAN] = "began",
-    [CLAIMED_DONE] = "done",       [CLAIMED_HIGH] = "high",       [CLAIMED_PAUSES] = "pauses",
-    [CLAIMED_TOKEN] = "token",     [CLAIMED_REFUSED] = "refused",
+    [CLAIMED_FLUSHED] = "flushed", [CLAIMED_XACT] = "xact",         [CLAIMED_BEGAN] = "began",
+    [CLAIMED_DONE] = "done",       [CLAIMED_HIGH] = "high",         [CLAIMED_PAUSES] = "pauses",
+    [CLAIMED_TOKEN] = "token",     [CLAIMED_REFUSED] = "refused",   [CLAIMED_PARKED] = "parked",
+    [CLAIMED_OLDEST] = "oldest",   [CLAIMED_STANDBYS] = "standbys",
 };
 
 static int queue_binary(struct round *round, const char *name, struct error *error)
@@ -203,6 +215,7 @@ static bool is_true(const PGresult *answer, int column)
 static int read_claimed(struct round *round, PGresult *answer, struct error *error)
 {
     struct outbox *outbox = round->outbox;
+    int32_t standbys;
 
     if (wire_check_columns(answer, claimed_columns, CLAIMED_COLUMNS, error) < 0)
         return -1;
@@ -215,6 +228,14 @@ static int read_claimed(struct round *round, PGresult *answer, struct error *err
     slice_lock_note_high(outbox->slices, is_true(answer, CLAIMED_HIGH));
     outbox->has_refused = !PQgetisnull(answer, 0, CLAIMED_REFUSED);
     outbox->refused_are_due = is_true(answer, CLAIMED_REFUSED);
+    outbox->has_parked = is_true(answer, CLAIMED_PARKED);
+    outbox->oldest = PQgetisnull(answer, 0, CLAIMED_OLDEST)
+                         ? 0
+                         : wire_int8(PQgetvalue(answer, 0, CLAIMED_OLDEST));
+    standbys = wire_int4(PQgetvalue(answer, 0, CLAIMED_STANDBYS));
+    if (standbys != outbox->standbys)
+        outbox->durable_before = 0;
+    outbox->standbys = standbys;
     outbox->token = wire_int8(PQgetvalue(answer, 0, CLAIMED_TOKEN));
     return outbox_keep_pauses(outbox, answer, CLAIMED_PAUSES, error);
 }
@@ -251,6 +272,19 @@ static const struct step steps[] = {
 
 enum { STEPS = sizeof steps / sizeof *steps };
 
+/* Whether a claim may leave out what rows rarely need (lean_rows.sql). What it cannot know before,
+ * rows that were parked meanwhile, round_read() finds, and fill_batch() a large row. */
+static bool may_be_lean(struct outbox *outbox, const struct claim_request *request)
+{
+    if (outbox->rich_claims > 0)
+        outbox->rich_claims--;
+    return outbox->options->order == ORDER_KEY && claim_is_of_outbox(request) &&
+           request->away == 0 && !outbox->table.is_computed && !outbox->claims_carefully &&
+           !outbox->has_refused && !outbox->has_parked && outbox->rich_claims == 0 &&
+           sql_claim_limit(outbox->options, outbox->level) > 1 &&
+           !slice_lock_has_holders(outbox->slices);
+}
+
 int round_queue(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                 enum round_rows rows, struct error *error)
 {
@@ -259,6 +293,7 @@ int round_queue(struct outbox *outbox, struct batch *batch, const struct claim_r
     outbox->sent_at_ms = clock_boot_ms();
     if (rows == ROUND_CLAIM)
         outbox->claims_carefully = clock_left_ms(outbox->careful_until_ms) > 0;
+    outbox->is_lean = rows == ROUND_CLAIM && may_be_lean(outbox, request);
     for (int i = 0; i < STEPS; i++) {
         const struct step *step = &steps[i];
         char name[32];
@@ -288,15 +323,17 @@ static enum round_result look_again(struct outbox *outbox, struct error *error)
 }
 
 /* The token is older than the shape that is read after it: a change in between makes another. */
-static enum round_result compare_token(struct outbox *outbox, struct error *error)
+static enum round_result judge_claim(struct outbox *outbox, struct error *error)
 {
     enum round_result result = ROUND_READ;
 
     if (outbox->token != outbox->known_token)
         result = look_again(outbox, error);
-    if (result == ROUND_READ)
-        outbox->known_token = outbox->token;
-    return result;
+    if (result != ROUND_READ)
+        return result;
+    outbox->known_token = outbox->token;
+    return outbox->is_lean && (outbox->has_refused || outbox->has_parked) ? ROUND_TOO_LEAN
+                                                                          : ROUND_READ;
 }
 
 /* After a failed statement the session stays open, with its prepared statements, if the failure is
@@ -364,5 +401,5 @@ enum round_result round_read(struct outbox *outbox, struct batch *batch,
     }
     if (session_skip(&outbox->session, PGRES_PIPELINE_SYNC, error) < 0)
         return ROUND_FAILED;
-    return is_claim(&round) ? compare_token(outbox, error) : ROUND_READ;
+    return is_claim(&round) ? judge_claim(outbox, error) : ROUND_READ;
 }

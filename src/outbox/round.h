@@ -21,6 +21,7 @@ enum round_result {
     ROUND_UNREADABLE, /* the values of a row made the claim fail; rolled back */
     ROUND_UNROUTABLE, /* a topic that cannot be computed kept slices from being locked; rolled back
                        */
+    ROUND_TOO_LEAN,   /* the claim has left out what its rows need now */
     ROUND_CHANGED,    /* the tables are not as they were described */
     ROUND_FAILED      /* *error is set; the session may be closed */
 };

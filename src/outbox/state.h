@@ -25,7 +25,11 @@ struct outbox {
 
     /* the current claim */
     int64_t xact;           /* xid8 of its transaction */
-    bool flushed;           /* everything it saw was on disk when it ended */
+    bool flushed;           /* everything it saw was on disk when it ended; if it is lean: what the
+                               statement saw that locked the slices */
+    bool is_lean;           /* it leaves out what rows rarely need (may_be_lean) */
+    int64_t oldest;         /* xid8: what is before it had ended before the slices were locked; 0:
+                               not known */
     int64_t sent_at_ms;     /* when it was sent (clock_boot_ms) */
     int64_t server_work_ms; /* time that the server has worked on it */
 
@@ -33,6 +37,10 @@ struct outbox {
     int64_t known_token;  /* at which the tables were as they were described; 0: at none */
     bool has_refused;     /* there were notes of refused rows when the current claim was sent */
     bool refused_are_due; /* one of them was due */
+    bool has_parked;      /* so there were parked rows with keys */
+
+    int64_t durable_before; /* xid8: transactions before it are on disk, and on these standbys */
+    int32_t standbys;
 
     char *pauses; /* what was paused when it was last read, one item a line; NULL: nothing */
 
@@ -49,6 +57,7 @@ struct outbox {
     int64_t careful_until_ms; /* until then, all but the smallest payloads are claimed alone */
     bool claims_carefully;    /* so does the current claim */
     int64_t isolate_until_ms; /* the level does not fall before, to isolate a row */
+    int rich_claims;          /* so many claims are not lean, after a large row */
     int isolate_claims;       /* nor before so many more claims have read all rows; 0: until then */
 };
 

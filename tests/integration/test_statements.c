@@ -170,8 +170,9 @@ static void assert_plan(PGconn *conn, const char *name, const char *statement,
                         const struct kind *kind)
 {
     static const char *const of_outbox[] = {
-        "claim_0",     "claim_3",  "first_row",   "scan",        "horizon_scan", "sent", "park",
-        "lock_slices", "read_row", "sent_copied", "park_copied", "park_raw",     NULL};
+        "claim_0",  "claim_3",     "first_row",   "scan",         "horizon_scan",
+        "sent",     "park",        "lock_slices", "lean_claim_0", "lean_lock_slices",
+        "read_row", "sent_copied", "park_copied", "park_raw",     NULL};
     static const char *const of_parked[] = {
         "claim_parked_0", "first_parked_row", "sent_parked",     "lock_parked_slices",
         "end_notes",      "end_copies",       "read_parked_row", NULL};
@@ -198,6 +199,7 @@ static void assert_plan(PGconn *conn, const char *name, const char *statement,
     static const char *const by_index[][2] = {
         {"claim_0", "using outbox_slice_idx on outbox"},
         {"claim_3", "using outbox_slice_idx on outbox"},
+        {"lean_claim_0", "using outbox_slice_idx on outbox"},
         {"first_row", "using outbox_slice_idx on outbox"},
         {"claim_parked_0", "using outbox_slice_idx on outbox"},
         {"sent_copied", "using outbox_pkey on outbox"},

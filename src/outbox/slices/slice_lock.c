@@ -117,6 +117,11 @@ bool slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request
     return !view->starting;
 }
 
+bool slice_lock_has_holders(const struct slice_lock *lock)
+{
+    return lock->view.holder_count > 0;
+}
+
 /* The two bounds of these slices (NULL: of all, in their order), and the long holders. */
 static int fill_bounds(const struct slice_lock *lock, struct batch *batch, const int32_t *slices,
                        int count, struct array *lows, struct array *highs, struct array *holders,
@@ -139,7 +144,7 @@ static int fill_bounds(const struct slice_lock *lock, struct batch *batch, const
 }
 
 static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
-                           struct array params[5], struct error *error)
+                           struct array params[9], struct error *error)
 {
     const struct slice_choice *choice = &lock->choice;
     const atomic_bool *has_more =
@@ -147,19 +152,19 @@ static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
     int count = choice->candidate_count;
 
     batch_array_begin(&params[0], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
-    batch_array_begin(&params[3], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
-    if (params[0].bytes == NULL || params[3].bytes == NULL)
+    batch_array_begin(&params[2], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
+    if (params[0].bytes == NULL || params[2].bytes == NULL)
         return error_no_memory(error);
     for (int i = 0; i < count; i++) {
         array_add_int4(&params[0], choice->candidates[i]);
-        array_add_int4(&params[3], has_more != NULL && has_more[choice->candidates[i]]);
+        array_add_int4(&params[2], has_more != NULL && has_more[choice->candidates[i]]);
     }
-    return fill_bounds(lock, batch, choice->candidates, count, &params[1], &params[2], &params[4],
+    return fill_bounds(lock, batch, choice->candidates, count, &params[1], &params[5], &params[6],
                        error);
 }
 
-int slice_lock_queue(struct slice_lock *lock, const char *statement, struct batch *batch,
-                     const struct claim_request *request, struct error *error)
+int slice_lock_queue(struct slice_lock *lock, const char *statement, bool is_lean,
+                     struct batch *batch, const struct claim_request *request, struct error *error)
 {
     bool of_outbox = claim_is_of_outbox(request);
     uint64_t away = htobe64(request->away);
@@ -171,7 +176,7 @@ int slice_lock_queue(struct slice_lock *lock, const char *statement, struct batc
     const struct array file_param = {.bytes = (char *)&file, .len = sizeof file};
     const struct array drawn_param = {.bytes = (char *)&drawn, .len = sizeof drawn};
     struct array of_parked[8] = {width_param, away_param, [6] = file_param, drawn_param};
-    struct array params[9] = {[5] = file_param, width_param, away_param, drawn_param};
+    struct array params[9] = {[3] = width_param, drawn_param, [7] = file_param, away_param};
 
     if (!of_outbox) {
         declined_array(&of_parked[2], batch_alloc(batch, declined_array_size(request->declined)),
@@ -187,7 +192,7 @@ int slice_lock_queue(struct slice_lock *lock, const char *statement, struct batc
     choice_list_candidates(&lock->choice, lock->view.bounds, clock_now_ms());
     if (fill_candidates(lock, batch, params, error) < 0)
         return -1;
-    return session_queue(lock->owner.session, statement, 9, params, true, error);
+    return session_queue(lock->owner.session, statement, is_lean ? 5 : 9, params, true, error);
 }
 
 int slice_lock_put_bounds(struct slice_lock *lock, struct batch *batch,

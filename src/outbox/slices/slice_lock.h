@@ -33,6 +33,8 @@ void slice_lock_connected(struct slice_lock *lock);
 /* Reads the horizon for the next claim, whose snapshots must be taken afterwards. Returns false
  * while claims wait for the first scan of the epoch. */
 bool slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request *request);
+/* Whether it knew transactions because of which claims read from the high bounds. */
+bool slice_lock_has_holders(const struct slice_lock *lock);
 /* The next view has no bounds: a row may be below its bound. */
 void slice_lock_ignore_bounds(struct slice_lock *lock);
 /* The next claim locks one slice only. */
@@ -42,8 +44,8 @@ void slice_lock_choose(struct slice_lock *lock, int slice);
 
 /* Queues the statement of this name, which locks slices, and reads its answer. Return 0, or -1 with
  * *error set and the session closed. */
-int slice_lock_queue(struct slice_lock *lock, const char *statement, struct batch *batch,
-                     const struct claim_request *request, struct error *error);
+int slice_lock_queue(struct slice_lock *lock, const char *statement, bool is_lean,
+                     struct batch *batch, const struct claim_request *request, struct error *error);
 int slice_lock_read(struct slice_lock *lock, const PGresult *answer,
                     const struct claim_request *request, struct error *error);
 

@@ -1,5 +1,6 @@
 -- use: lane claim if by_slice with levels blocked
 -- use: lane first_row if by_slice with first
+-- use: lane lean_claim if by_slice !computed with levels lean
 -- Claims the rows of the slices that lock_slices has locked: slice by slice, from each its share of the limit. No other
 -- lane claims rows of these slices. A row that some other session has locked must be waited for, because skipping it
 -- would reorder its key.
@@ -12,7 +13,14 @@
 -- bounds of a slice may be read from: the high one while all long holders are still running
 -- (docs/internals/horizon.md).
 --
--- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned.
+-- The lean one is for claims without long holders, sinks that are away, notes, parked keys and large rows (round.c:
+-- may_be_lean, lean_rows.sql).
+--
+-- Unless it is lean: $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths
+-- are returned.
+{if lean}
+{lean_rows}
+{else}
 WITH held AS MATERIALIZED (
     SELECT set_config('outbox_relay.read_high', (
                SELECT {are_running}
@@ -21,34 +29,11 @@ WITH held AS MATERIALIZED (
 ), wal AS MATERIALIZED (
     {claim_position}
 ), locked AS MATERIALIZED (
-    SELECT taken.*, relay_slice
-    FROM ROWS FROM (
-             unnest(current_setting('outbox_relay.slices')::int4[]),
-             unnest(current_setting('outbox_relay.lows')::int8[]),
-             unnest(current_setting('outbox_relay.highs')::int8[])
-         ) AS bounds (relay_slice, relay_low, relay_high),
-         LATERAL (
-             SELECT {outbox_name}.ctid AS relay_row, {outbox_name}.xmin AS relay_xmin,
-                    {row_values}
-             FROM {outbox}
-             WHERE (SELECT lsn FROM wal) IS NOT NULL
-               AND ({slice_of_row}, {id}) >= (
-                       relay_slice, CASE WHEN (SELECT running FROM held) THEN relay_high ELSE relay_low END)
-               AND {slice_of_row} < relay_slice + 1
-               AND {unsent}
-               AND CASE WHEN {is_not_noted} THEN ($1::int8 = 0 OR coalesce($1::int8 >> ({sink}), 0) & 1 = 0) END
-             ORDER BY {slice_of_row}, {outbox_name}.{id}
-             LIMIT (
-                 SELECT ({limit} - 1 + slice_count) / slice_count
-                 FROM (
-                     SELECT greatest(cardinality(current_setting('outbox_relay.slices')::int4[]), 1) AS slice_count
-                 ) counted)
-             {if marking}FOR NO KEY UPDATE{else}FOR UPDATE{end}
-         ) taken
-    LIMIT {limit}
+    {slice_rows}
 )
 {if first}
 SELECT relay_row, {locked_id}::text AS id FROM locked WHERE $2::int8 IS NOT NULL
 {else}
 {claimed_rows}
+{end}
 {end}

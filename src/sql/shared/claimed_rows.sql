@@ -84,15 +84,7 @@ FROM (
                        {else}
                        {payload_as_sent} AS payload,
                        {end}
-                       {if headers_are_jsonb}
-                       CASE WHEN jsonb_typeof(headers) = 'object' AND headers @? '$.* ? (@.type() == "number")' THEN (
-                                SELECT jsonb_object_agg(k, CASE jsonb_typeof(v) WHEN 'number' THEN to_jsonb(v::text)
-                                                                                ELSE v END)
-                                FROM jsonb_each(headers) e (k, v))::text
-                            ELSE headers::text END AS headers,
-                       {else}
-                       {headers_as_sent} AS headers,
-                       {end}
+                       {headers_text} AS headers,
                        {if computed_now}relay_is_computed AND {end}payload IS NULL AS payload_is_null,
                        {created_at_as_sent} AS created_at, relay_slice,
                        {if tells_blocked}
