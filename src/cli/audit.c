@@ -531,6 +531,8 @@ static int check(const struct arguments *arguments, struct error *error)
         why = "give --since, or --from and --to, not both";
     else if (arguments->yes && !arguments->repair)
         why = "--yes answers the question of --repair";
+    else if (arguments->rate > 0 && !arguments->repair)
+        why = "--rate is that of --repair";
     else if (arguments->repair && !arguments->yes && isatty(STDIN_FILENO) != 1)
         why = "--repair asks before it sends; without a terminal give --yes as well";
     return why == NULL ? 0 : cli_refuse("audit", why, error);

@@ -28,6 +28,7 @@ enum exit_status {
 struct cli_option {
     char name[24];
     const struct known *known;
+    struct text unit;  /* of a number, as "rows"; "": none */
     const char *value; /* NULL: not given; "true" for one without a value */
 };
 

@@ -21,9 +21,14 @@ enum exit_status cli_config(const struct arguments *arguments, struct config *un
 {
     struct config config;
     struct config_problems problems;
+    struct error error;
     int status;
 
     (void)unused;
+    if (arguments->defaults && arguments->preset != NULL) {
+        (void)cli_refuse("config", "give --defaults or --preset, not both", &error);
+        return cli_fail(&error);
+    }
     if (arguments->defaults) {
         (void)fputs(config_sample(), stdout);
         return EXIT_DONE;

@@ -143,6 +143,12 @@ enum exit_status cli_emit(const struct arguments *arguments, struct config *conf
         (void)error_no_memory(&error);
         return cli_fail(&error);
     }
+    if (arguments->operand_count == 0 && arguments->type != NULL) {
+        (void)fclose(output.lines);
+        free(lines);
+        (void)cli_refuse("emit", "--type is for a TOPIC; a line has its own \"type\"", &error);
+        return cli_fail(&error);
+    }
     admin = admin_open_to_write(&config->relay.outbox, &error);
     if (admin != NULL)
         status = arguments->operand_count > 0 ? emit_one(admin, arguments, &ids, &error)

@@ -73,7 +73,7 @@ static const struct known {
 /* Those of a command of the desk, by what its rule has behind their names. */
 static const struct known others[] = {
     {"", FLAG, NO_FIELD, 0, 0, NULL},
-    {"=N", COUNT, NO_FIELD, 1, INT_MAX, "a number of rows from 1 on"},
+    {"=N", COUNT, NO_FIELD, 1, INT_MAX, "a number from 1 on"},
     {"=D", DURATION, NO_FIELD, 0, 0, "a duration such as 12h or 7d"},
     {"=REASON", REASON, NO_FIELD, 0, 0, "at most 255 bytes of UTF-8"},
     {"=TEXT", TEXT, NO_FIELD, 0, 0, NULL},
@@ -99,7 +99,10 @@ static bool next_option(struct text *words, struct cli_option *option)
         return false;
     name = (struct text){words->data, len_of_name(words->data)};
     (void)snprintf(option->name, sizeof option->name, "%.*s", (int)name.len, name.data);
-    name = (struct text){name.data + name.len, strcspn(name.data + name.len, " |\n")};
+    name = (struct text){name.data + name.len, strcspn(name.data + name.len, " :|\n")};
+    option->unit = (struct text){name.data + name.len, 0};
+    if (*option->unit.data == ':')
+        option->unit = (struct text){name.data + name.len + 1, len_of_name(name.data + name.len + 1)};
     option->known = NULL;
     for (size_t i = 0; i < OPTIONS; i++)
         if (strcmp(options[i].name, option->name) == 0)
@@ -223,7 +226,11 @@ static bool set_value(struct arguments *arguments, const struct cli_option *opti
     }
     if (valid)
         return true;
-    (void)snprintf(what, sizeof what, "--%s wants %s, not", option->name, known->wants);
+    if (option->unit.len > 0)
+        (void)snprintf(what, sizeof what, "--%s wants a number of %.*s from %d on, not",
+                       option->name, (int)option->unit.len, option->unit.data, known->min);
+    else
+        (void)snprintf(what, sizeof what, "--%s wants %s, not", option->name, known->wants);
     return complain(arguments, what, value);
 }
 
@@ -292,6 +299,22 @@ static bool choose_rule(struct arguments *arguments)
                     *first == '\0' ? NULL : first);
 }
 
+/* The options without what they want. */
+static void name_either(struct text either, char *out, size_t size)
+{
+    const char *mark = "give either ";
+
+    out[0] = '\0';
+    while (either.len > 0) {
+        struct text word = text_take(&either, "|");
+        struct text name = text_take(&word, "=");
+        size_t len = strlen(out);
+
+        (void)snprintf(out + len, size - len, "%s%.*s", mark, (int)name.len, name.data);
+        mark = "|";
+    }
+}
+
 /* Whether options and arguments are those of the rule. */
 static bool check_rule(const struct arguments *arguments)
 {
@@ -322,7 +345,7 @@ static bool check_rule(const struct arguments *arguments)
     }
     if (arguments->operand_count > max)
         return complain(arguments, "unexpected argument", arguments->operands[max]);
-    (void)snprintf(give, sizeof give, "give either %.*s", (int)either.len, either.data);
+    name_either(either, give, sizeof give);
     if (either.len > 0 && by_option == (arguments->operand_count > 0))
         return complain(arguments, give, NULL);
     return arguments->operand_count >= min || complain(arguments, "an argument is missing", NULL);

@@ -202,9 +202,10 @@ enum exit_status cli_status(const struct arguments *arguments, struct config *co
     enum exit_status status = EXIT_DONE;
     struct error error;
 
-    if (has_limit(arguments) && arguments->watch) {
+    if (has_limit(arguments) && (arguments->watch || arguments->lanes)) {
         (void)error_set(&error, ERROR_PERMANENT, ERROR_CONFIG,
-                        "status --watch goes on for ever and has no limits");
+                        arguments->watch ? "status --watch goes on for ever and has no limits"
+                                         : "status with a limit prints what is above it, no lanes");
         return cli_fail(&error);
     }
     for (int i = 0; i < look.query.sink_count; i++)

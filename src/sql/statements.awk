@@ -25,19 +25,33 @@ BEGIN {
 
 # ---- the commands, whose options are parameters, and whose steps name statements
 
+FILENAME ~ /commands\.txt$/ && /^# / { command = $2 }
+
 FILENAME ~ /commands\.txt$/ && /^@/ {
+    rule[++rules] = $0
+    command_of[rules] = command
+    place_of[rules] = FILENAME ":" FNR
+    in_rules = 1
     for (i = 1; i <= NF; i++) {
-        if ($i ~ /=/ && $i !~ /=(N|D|TEXT|REASON)(\||$)/)
-            complain("an option wants N, D, TEXT or REASON")
-        for (rest = $i; match(rest, /--[a-z-]+/); rest = substr(rest, RSTART + RLENGTH)) {
+        if ($i ~ /=/ && $i !~ /=(N(:[a-z]+)?|D|TEXT|REASON)(\||$)/)
+            complain("an option wants N, N:UNIT, D, TEXT or REASON")
+        for (rest = $i; match(rest, /--[a-z-]+=?/); rest = substr(rest, RSTART + RLENGTH)) {
             name = substr(rest, RSTART + 2, RLENGTH - 2)
             gsub(/-/, "_", name)
+            if (sub(/=/, "", name))
+                has_value[name] = 1
             known["$" name] = 1
+            options[rules] = options[rules] " " name
+            if ($i ~ /\|/)
+                chooses[rules] = chooses[rules] " " name
         }
     }
 }
 
 FILENAME ~ /commands\.txt$/ {
+    in_rules = in_rules && NF > 0
+    if (in_rules && /^  [a-z-]+( |$)/)
+        steps[rules] = steps[rules] (steps[rules] == "" ? "" : "\n") $1 " " $2
     if (/^  (values|rows|record|text|run|replay) [a-z_]+$/)
         step[$2] = FILENAME ":" FNR
     next
@@ -66,6 +80,13 @@ function check_end() {
 # ---- the C files
 
 FILENAME ~ /\.c$/ && /struct sql_(fact|truth) [a-z_]+\[[0-9]*\] = \{/ { in_list = 1 }
+
+FILENAME ~ /cli\/options\.c$/ && /^ *\{"[a-z-]+", (TEXT|NOT_EMPTY|MOMENT|DURATION|COUNT), / { # options of several commands
+    name = $1
+    gsub(/[^a-z-]/, "", name)
+    gsub(/-/, "_", name)
+    has_value[name] = 1
+}
 
 FILENAME ~ /\.c$/ {
     if (in_list)
@@ -124,6 +145,8 @@ in_head && /^-- use: [a-z]+ [a-z0-9_]+( |$)/ {
     if ($3 ~ /^(figures|answers|attention|storage)$/)
         section[name] = FILENAME ":" FNR
     is_use[$4] = 1
+    file_of[$4] = name
+    facts_of[$4] = " " words["with"] " "
     uses = uses sprintf("    {\"%s\", \"%s\", statement_%s, \"%s\", \"%s\"},\n", $3, $4, name, words["if"], words["with"])
     next
 }
@@ -135,7 +158,15 @@ in_head && /^-- section: ./ { titled[name] = 1 }
 in_head && /^--/ { next }
 
 {
-    in_head = 0
+    if (in_head) {
+        in_head = 0
+        lines_before[name] = FNR - 1
+        path[name] = FILENAME
+    }
+    line = $0
+    sub(/--.*/, "", line)
+    gsub(/'[^']*'/, "''", line) # a text may hold brackets
+    body[name] = body[name] line "\n"
     if (FILENAME ~ /desk\/sql/) # columns may be parameters of later statements
         for (rest = $0; match(rest, / AS [a-z_]+/); rest = substr(rest, RSTART + RLENGTH))
             known["$" substr(rest, RSTART + 4, RLENGTH - 4)] = 1
@@ -158,8 +189,146 @@ in_head && /^--/ { next }
     }
 }
 
+# ---- what a command's statements read of its parameters
+
+function say(where, what) {
+    print where ": " what > "/dev/stderr"
+    failed = 1
+}
+
+# The guard, which refuses to act when nothing is chosen, reads no parameter: "coalesce({$a}, {$b}) IS NULL".
+function mark_guards(text, marked, guard) {
+    while (match(text, /coalesce\((\{\$[a-z_]+\}(::[a-z0-9]+)?[, \n]*)+\) IS (NOT )?NULL/)) {
+        guard = substr(text, RSTART, RLENGTH)
+        gsub(/\{\$/, "{?", guard)
+        marked = marked substr(text, 1, RSTART - 1) guard
+        text = substr(text, RSTART + RLENGTH)
+    }
+    return marked text
+}
+
+# Goes through the variants of a file that the use's facts leave, and the files that it puts in, and notes in used[] how
+# parameters are read, and in columns[] what it returns.
+function go_through(name, facts, text, token, line, before) {
+    line = lines_before[name] + 1
+    text = mark_guards(body[name])
+    while (match(text, /\{[a-z!$?][^}]*\}/)) {
+        before = substr(text, 1, RSTART - 1)
+        token = substr(text, RSTART + 1, RLENGTH - 2)
+        text = substr(text, RSTART + RLENGTH)
+        note_columns(before)
+        line += gsub(/\n/, "", before)
+        if (token ~ /^if /)
+            begin_variant(substr(token, 4), facts, path[name] ":" line)
+        else if (token == "else")
+            is_taken[ifs] = is_other_taken[ifs]
+        else if (token == "end")
+            ifs--
+        else if (is_taken[ifs] && token ~ /^[$?]/)
+            note_use(substr(token, 2), token ~ /^\?/ ? "guard" : "value", path[name] ":" line)
+        else if (is_taken[ifs] && token in body)
+            go_through(token, facts)
+    }
+    note_columns(text)
+}
+
+# Whether a fact of heads holds is known; any other may hold or not.
+function begin_variant(fact, facts, where, is_not) {
+    is_not = sub(/^!/, "", fact)
+    ifs++
+    is_taken[ifs] = is_other_taken[ifs] = is_taken[ifs - 1]
+    if (is_taken[ifs] && fact in given) {
+        is_taken[ifs] = (index(facts, " " fact " ") > 0) != is_not
+        is_other_taken[ifs] = !is_taken[ifs]
+    } else if (is_taken[ifs] && fact ~ /^\$/)
+        note_use(substr(fact, 2), "asked", where)
+}
+
+function note_use(name, how, where) {
+    used[name, how] = 1
+    if (!(name in may_be))
+        say(where, "{$" name "} is no option or argument of \"" command "\", and no column of a statement before")
+}
+
+# Of the statement itself, outside brackets.
+function note_columns(text) {
+    for (; is_taken[ifs] && match(text, /[()]| AS [a-z_]+/); text = substr(text, RSTART + RLENGTH)) {
+        token = substr(text, RSTART, RLENGTH)
+        if (token == "(")
+            brackets++
+        else if (token == ")")
+            brackets--
+        else if (brackets == 0)
+            columns[substr(token, 5)] = 1
+    }
+}
+
+# A topic with wildcards and a duration are parameters of their own.
+function forms_of(option) {
+    return option (option == "topic" ? " topic_regex" : option == "since" ? " since_ms" : "")
+}
+
+# Each step of a rule reads only what is there, and each option is read: a condition that is lacking would choose
+# every row. An option that a statement returns as a column is to be read once more.
+function check_rule(r, lines, count, list, i, n, name, words) {
+    split("", may_be)
+    split("", used)
+    split("verb place step terminal", list)
+    for (i in list)
+        may_be[list[i]] = 1
+    split(rule[r], words, " ")
+    may_be[rule[r] ~ /[@a-z] ID/ ? "ids" : "name"] = 1
+    n = split(options[r], list)
+    for (i = 1; i <= n; i++) {
+        split(forms_of(list[i]), words)
+        for (name in words)
+            may_be[words[name]] = 1
+    }
+    count = split(steps[r], lines, "\n")
+    for (i = 1; i <= count; i++) {
+        split(lines[i], words)
+        split("", columns)
+        used["limit", "value"] = used["limit", "value"] || words[1] == "rows"
+        used["rate", "value"] = used["rate", "value"] || words[1] == "replay"
+        is_taken[0] = 1
+        ifs = brackets = 0
+        if (words[1] ~ /^(values|rows|record|text|run|replay)$/ && words[2] in file_of)
+            go_through(file_of[words[2]], facts_of[words[2]])
+        if (words[1] == "values")
+            for (name in columns) {
+                may_be[name] = 1
+                delete used[name, "value"]
+            }
+    }
+    for (i = 1; i <= n; i++)
+        check_option(r, list[i])
+}
+
+function check_option(r, option, list, i, n, name) {
+    n = split(forms_of(option), list)
+    for (i = 1; i <= n; i++) {
+        name = list[i]
+        if (option != "all" && !((name, "value") in used && used[name, "value"]) &&
+            (option in has_value || !((name, "asked") in used)))
+            say(place_of[r], "no statement of \"" command "\" has a condition with {$" name "}")
+        if (index(chooses[r] " ", " " option " ") > 0 && name != "since_ms" && !((name, "guard") in used))
+            say(place_of[r], "the guard of \"" command "\", coalesce(...) IS NULL, lacks {$" name "}")
+    }
+}
+
 END {
     check_end()
+    for (r = rules; r > 0; r--) {
+        if (steps[r] == "" && r < rules && command_of[r] == command_of[r + 1])
+            steps[r] = steps[r + 1]
+        command = command_of[r]
+        if (rule[r] ~ /^@ [a-z]/) {
+            split(rule[r], list)
+            command = command " " list[2]
+        }
+        if (steps[r] != "")
+            check_rule(r)
+    }
     for (i = 1; i <= shared_count; i++) {
         if (shared[i] in known || shared[i] in asked) {
             printf "%s: {%s} is no fact, but a shared file\n", wanted[shared[i]], shared[i] > "/dev/stderr"

@@ -1,9 +1,7 @@
 -- use: desk dead_bounds
--- The bounds of seq of all parked rows, both exclusive, so that a request ends although rows die meanwhile; the moment
--- of --since; and whether parked payloads are of type bytea, 1 or NULL.
+-- The bounds of seq of all parked rows, both exclusive, so that a request ends although rows die meanwhile; and the
+-- moment of --since.
 SELECT coalesce((SELECT min(seq) FROM {parked}), 1) - 1 AS low,
        coalesce((SELECT max(seq) FROM {parked}), 0) + 1 AS high,
        CASE WHEN {$since_ms}::int8 IS NOT NULL THEN now() - {$since_ms}::int8 * interval '1 millisecond'
-            ELSE {$since}::timestamptz END AS since,
-       (SELECT 1 FROM pg_catalog.pg_attribute a
-        WHERE attrelid = to_regclass({parked_text}) AND attname = 'payload' AND {base_type} = 'bytea') AS bytes
+            ELSE {$since}::timestamptz END AS since

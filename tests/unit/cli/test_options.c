@@ -1,7 +1,9 @@
 #include "cli/cli.h"
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ARGUMENTS_MAX 16
 
@@ -54,4 +56,50 @@ TEST(since_takes_durations_and_what_begins_as_a_date_does)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (parse("dead", "list", "--since", bad[i], NULL))
             fail_msg("--since %s was taken", bad[i]);
+}
+
+/* The command's first error. */
+static const char *said(const char *rules, char *argv[], int argc)
+{
+    static char text[256];
+    const struct command command = {
+        .name = "things", .rules = text_of(rules), .synopsis = text_of("X")};
+    int saved = dup(STDERR_FILENO);
+    FILE *file = tmpfile();
+
+    assert_non_null(file);
+    assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+    assert_false(cli_parse(&command, argc, argv, &arguments));
+    (void)dup2(saved, STDERR_FILENO);
+    (void)close(saved);
+    rewind(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    (void)fclose(file);
+    return text;
+}
+
+TEST(an_error_shows_what_a_rule_says_and_not_how_it_is_written)
+{
+    static const char rules[] =
+        "@ drop ID...|--all|--attempts=N|--limit=N:rows\n@ list --limit=N:rows --attempts=N\n";
+    char *neither[] = {"things", "drop"};
+    char *rows[] = {"things", "list", "--limit", "0"};
+    char *number[] = {"things", "list", "--attempts", "x"};
+
+    assert_string_equal(said(rules, neither, 2),
+                        "outbox-relay things drop: give either ID...|--all|--attempts|--limit\n");
+    assert_string_equal(
+        said(rules, rows, 4),
+        "outbox-relay things: --limit wants a number of rows from 1 on, not \"0\"\n");
+    assert_string_equal(
+        said(rules, number, 4),
+        "outbox-relay things: --attempts wants a number from 1 on, not \"x\"\n");
+}
+
+TEST(an_option_that_would_be_ignored_is_refused)
+{
+    assert_true(parse("pause", "--json", NULL));
+    assert_true(parse("pause", "sink", "bus", "--reason", "upgrade", NULL));
+    assert_false(parse("pause", "--reason", "upgrade", NULL));
+    assert_false(parse("pause", "sink", "bus", "--json", NULL));
 }
