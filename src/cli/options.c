@@ -102,7 +102,8 @@ static bool next_option(struct text *words, struct cli_option *option)
     name = (struct text){name.data + name.len, strcspn(name.data + name.len, " :|\n")};
     option->unit = (struct text){name.data + name.len, 0};
     if (*option->unit.data == ':')
-        option->unit = (struct text){name.data + name.len + 1, len_of_name(name.data + name.len + 1)};
+        option->unit =
+            (struct text){name.data + name.len + 1, len_of_name(name.data + name.len + 1)};
     option->known = NULL;
     for (size_t i = 0; i < OPTIONS; i++)
         if (strcmp(options[i].name, option->name) == 0)

@@ -221,6 +221,23 @@ TEST(mistakes_on_the_command_line_exit_2)
     assert_says(fixture->process.out, "[outbox]");
 }
 
+/* What would be accepted and then ignored. */
+TEST(an_option_that_has_no_effect_exits_2)
+{
+    struct fixture *fixture = *state;
+
+    expect(fixture, run(fixture, "emit", "--type", "T", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "--type is for a TOPIC; a line has its own \"type\"");
+    expect(fixture, run(fixture, "audit", "--rate", "5", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "--rate is that of --repair");
+    expect(fixture, run(fixture, "config", "--defaults", "--preset", "debezium"), 2);
+    assert_says(fixture->process.err, "give --defaults or --preset, not both");
+    expect(fixture, run(fixture, "status", "--lanes", "--max-dead", "0", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "status with a limit prints what is above it, no lanes");
+    expect(fixture, run(fixture, "pause", "--reason", "why", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "option does not apply here: \"reason\"");
+}
+
 #define NATS "[sink.bus]\ntype = \"nats\"\nservers = [\"nats://127.0.0.1:1\"]\nstream = \"S\"\n"
 #define KAFKA "[sink.bus]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:1\"]\n"
 

@@ -91,9 +91,8 @@ TEST(an_error_shows_what_a_rule_says_and_not_how_it_is_written)
     assert_string_equal(
         said(rules, rows, 4),
         "outbox-relay things: --limit wants a number of rows from 1 on, not \"0\"\n");
-    assert_string_equal(
-        said(rules, number, 4),
-        "outbox-relay things: --attempts wants a number from 1 on, not \"x\"\n");
+    assert_string_equal(said(rules, number, 4),
+                        "outbox-relay things: --attempts wants a number from 1 on, not \"x\"\n");
 }
 
 TEST(an_option_that_would_be_ignored_is_refused)
