@@ -80,9 +80,9 @@ static void decide(struct message *message, const struct retry_options *options,
         backoff_ms(options->backoff_ms, options->backoff_max_ms, message->attempts, random);
 }
 
-/* Overrides the message's own verdict, because an earlier row of its key comes first. Behind a row
- * that stays in the outbox this one stays there too. Called only when order_is_held(): if the
- * message is not blocked, `before` is set. */
+/* Overrides the message's own verdict, because an earlier row of its key comes first. Called only
+ * when order_is_held(): the earlier row is parked if the message is blocked, else it is `before`,
+ * and when that stays in the outbox this one stays there too. */
 static void hold(const struct batch *batch, struct message *message)
 {
     if (!message->blocked && batch->messages[message->before].outcome == OUTCOME_UNSENT) {

@@ -3,8 +3,9 @@
  *
  * One round trip carries the sent rows, COMMIT and, if requested, the next claim. Rows to be parked
  * are few; they are written before that round trip, after a savepoint. In a pipeline any error
- * skips all later statements, so nothing is claimed after a failed COMMIT. Each statement raises an
- * error when it affects a different number of rows than it was given. What happens to rows that
+ * skips all later statements, so nothing is claimed after a failed COMMIT. Each statement but
+ * end_copies and end_notes, which delete what there is, raises an error when it affects a different
+ * number of rows than it was given. What happens to rows that
  * PostgreSQL refuses is in refused.c.
  */
 #include "outbox/refused.h"

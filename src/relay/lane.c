@@ -51,6 +51,7 @@ enum lane_result lane_step(struct lane *lane)
     if (route(lane) < 0)
         return fail_step(lane);
     pauses_hold(&lane->pauses, batch, lane->sinks.away | lane->sinks.passed_over);
+    /* Only after PostgreSQL has refused to settle: what it would refuse is not published. */
     if (outbox_try_settling(lane->outbox, batch, &lane->error) < 0)
         return fail_step(lane);
     published = publish(lane);

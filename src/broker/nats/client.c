@@ -19,8 +19,9 @@
  *   problems.c forbidden subjects          acks.c        reading an answer
  *   stream.c   inspect, create             verdicts.c    verdict of an answer
  *   duplicates.c  is it the same event?    stuck.c       attempts to connect that never end
- *   read.c        what the stream holds
- *   silence.c  nothing is acknowledged    jwt.c         when a login ends
+ *   read.c     what the stream holds       stored.c      a message that it holds
+ *   policy.c   what its settings do        jwt.c         when a login ends
+ *   silence.c  nothing is acknowledged
  */
 
 #include "broker/nats/nats.h"

@@ -1,9 +1,9 @@
 -- use: lane claim if by_slice with levels blocked
 -- use: lane first_row if by_slice with first
 -- use: lane lean_claim if by_slice !computed with levels lean
--- Claims the rows of the slices that lock_slices has locked: slice by slice, from each its share of the limit. No other
--- lane claims rows of these slices. A row that some other session has locked must be waited for, because skipping it
--- would reorder its key.
+-- Claims the rows of the slices that lock_slices has locked, or only looks for the first one: slice by slice, from each
+-- its share of the limit. No other lane claims rows of these slices. A row that some other session has locked must be
+-- waited for, because skipping it would reorder its key.
 --
 -- The rows come slice by slice, because the planner has no other join than a nested loop here; the relay checks it
 -- (slice_lock.c: note_rows). The share of a slice is the one that note_ends() there computes.

@@ -4,9 +4,10 @@
 -- to the claim after it by settings (docs/internals/statements.md).
 --
 -- This is a statement of its own before the claim, because each statement has its own snapshot: a claim whose snapshot
--- was taken before the lock would still see as unsent what the lane that had the slice before has just sent. The
--- statement leaves the planner no choice: it visits the candidates in order and locks the slice row of each that has
--- unsent rows, until there are enough. A lane that is configured for a different number of slices locks none.
+-- was taken before the lock would not see that the lane that had the slice before has just parked a row. A later row of
+-- its key would come without "blocked", and overtake it. The statement leaves the planner no choice: it visits the
+-- candidates in order and locks the slice row of each that has unsent rows, until there are enough. A lane that is
+-- configured for a different number of slices locks none.
 --
 -- The bounds are ignored when they are not valid: after a TRUNCATE, which changes the file node, or when the sequence
 -- was set back, so that ids below the bounds are drawn again.
