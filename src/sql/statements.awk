@@ -77,6 +77,15 @@ function check_end() {
     depth = 0
 }
 
+# The first column of a section's SELECT, which is not indented.
+function check_level(line) {
+    if (!sub(/ AS level.*/, "", line))
+        line = match(line, /^\(?SELECT '[^']*'/) ? substr(line, 1, RLENGTH) : ""
+    for (; match(line, /(SELECT |THEN |ELSE |\})'[^']*'/); line = substr(line, RSTART + RLENGTH))
+        if (substr(line, RSTART, RLENGTH) !~ /'(ok|warning|error)'$/)
+            complain(substr(line, RSTART, RLENGTH) " is no level of a finding, which is ok, warning or error")
+}
+
 # ---- the C files
 
 FILENAME ~ /\.c$/ && /struct sql_(fact|truth) [a-z_]+\[[0-9]*\] = \{/ { in_list = 1 }
@@ -163,6 +172,8 @@ in_head && /^--/ { next }
         lines_before[name] = FNR - 1
         path[name] = FILENAME
     }
+    if (FILENAME ~ /catalog\/sql\/check_|status\/sql\/(attention|relays_differ)/)
+        check_level($0)
     line = $0
     sub(/--.*/, "", line)
     gsub(/'[^']*'/, "''", line) # a text may hold brackets

@@ -1,6 +1,8 @@
 /* The built program's HTTP server: what each address answers. */
 #include "integration/http.h"
 
+#include "http/metrics.h"
+
 FIXTURE(set_up_http, fixture_close)
 
 /* With a sink that nobody can reach beside the other. */
@@ -74,6 +76,23 @@ TEST(only_a_host_of_this_machine_is_answered)
     stop_relay(fixture);
 }
 
+/* A metric whose path in config/metrics.tsv leads nowhere has no value; of these few that is so
+ * here. */
+static void assert_metrics_have_values(void)
+{
+    static const char rare[] = " sink_duplicate_window_seconds stable_id_still_seconds ";
+    char words[128];
+
+    for (const struct metric *metric = embedded_metrics; metric->name != NULL; metric++) {
+        (void)snprintf(words, sizeof words, " %s ", metric->name);
+        if (strstr(rare, words) != NULL)
+            continue;
+        (void)snprintf(words, sizeof words, "\n# TYPE outbox_relay_%s %s\n", metric->name,
+                       metric->type);
+        assert_says(answer, words);
+    }
+}
+
 TEST(metrics_count_rows_by_sink_and_promtool_accepts_them)
 {
     struct fixture *fixture = *state;
@@ -92,6 +111,7 @@ TEST(metrics_count_rows_by_sink_and_promtool_accepts_them)
     assert_says(answer, "\noutbox_relay_held_rows 2\n");
     assert_says(answer, "\noutbox_relay_delivery_duration_seconds_count 20\n");
     assert_says(answer, "\noutbox_relay_relays 1\n");
+    assert_metrics_have_values();
     promtool = popen("promtool check metrics 2>&1", "w");
     assert_non_null(promtool);
     assert_true(fputs(strstr(answer, "\r\n\r\n") + 4, promtool) >= 0);
