@@ -22,13 +22,13 @@ FROM (
                   + coalesce(octet_length(key), 0) + coalesce(octet_length(type), 0)
                   + coalesce(octet_length(headers), 0) <= {inline_bytes}
               AND (octet_length(topic) > 1025) IS NOT TRUE
-              {if converts_payload}AND NOT payload_is_large{end} AS whole
+              {if converts_payload}AND (payload IS NOT NULL OR payload_is_null){end} AS whole
     FROM (
         SELECT relay_row, relay_xmin, {id_as_sent} AS id, {event_id_as_sent} AS event_id, {topic_as_sent} AS topic,
                {key_as_sent} AS key, {type_as_sent} AS type,
                {if converts_payload}
                CASE WHEN pg_column_size(payload) <= 2000 THEN payload::text END AS payload,
-               coalesce(pg_column_size(payload) > 2000, false) AS payload_is_large,
+               payload IS NULL AS payload_is_null,
                {else}
                {payload_as_sent} AS payload,
                {end}
