@@ -6,6 +6,9 @@ GRANT SELECT, INSERT, DELETE ON {control} TO {role};
 {if sequence}
 GRANT SELECT ON SEQUENCE {sequence} TO {role};
 {end}
+{if position}
+GRANT SELECT, INSERT, DELETE ON {progress} TO {role};
+{end}
 {if by_slice}
 GRANT SELECT, UPDATE (slices) ON {slice_table} TO {role};
 {end}

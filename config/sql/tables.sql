@@ -13,13 +13,18 @@ CREATE TABLE {outbox} (
     {payload}    pg_catalog.jsonb,                                -- NULL is a tombstone
     {headers}    pg_catalog.jsonb,                                -- flat object of strings
     {created_at} pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(){if has_mark},
-    {sent_at}    pg_catalog.timestamptz -- NULL: not sent yet{end}
+    {sent_at}    pg_catalog.timestamptz{if position},{end} -- NULL: not sent{if position}, or the position says so{else} yet{end}{end}{if position}
+    {xid}        pg_catalog.xid8        NOT NULL DEFAULT pg_catalog.pg_current_xact_id() -- the transaction of the INSERT{end}
 ) WITH ( -- rows become dead soon: vacuum after a fixed number of them, without pauses
     autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_threshold    = 10000,
     autovacuum_vacuum_cost_delay   = 0
 );
 COMMENT ON TABLE {outbox} IS 'outbox-relay: created by init';
+{if position}
+{position_guard}
+CREATE TRIGGER {position_trigger} BEFORE UPDATE OF {id}, {key}, {xid} ON {outbox} FOR EACH ROW EXECUTE FUNCTION {progress}();
+{end}
 {if ordered}
 {ordering}
 {end}
@@ -38,6 +43,21 @@ CREATE TABLE {slice_table} (
     slices int NOT NULL     -- the number of slices, the same in each row
 );
 INSERT INTO {slice_table} SELECT slice, {slices} FROM pg_catalog.generate_series(0, {last_slice}) slice;
+{end}
+{end}
+{if position}
+{if !progress_exists}
+CREATE TABLE {progress} (
+    slice      int NOT NULL,
+    top        bigint NOT NULL,                    -- no row with a higher id is sent
+    number     bigint NOT NULL,                    -- of the slice; the last is what holds
+    low        bigint NOT NULL,                    -- all rows with lower ids are sent, and none will come
+    ends       bigint[] NOT NULL,                  -- the last ids of the segments, ascending
+    snapshots  pg_catalog.pg_snapshot[] NOT NULL,  -- rows of a segment that its snapshot shows are sent
+    settled_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+    PRIMARY KEY (slice, top, number)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+{position_guard}
 {end}
 {end}
 {if !parked_exists}

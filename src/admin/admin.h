@@ -222,6 +222,10 @@ struct purge {
     char place[64];
 };
 
+/* With on_sent = "position": deletes the progress that neither a claim nor anybody who asks when a
+ * row was sent needs. Returns 0, or -1 with *error set. */
+int admin_thin_positions(struct admin *admin, struct error *error);
+
 /* Deletes sent rows older than `age_ms`, for at most `limit_ms` (0: as long as it takes) and until
  * `stop` says true (NULL: never), or only counts them. Rows that PostgreSQL refuses to delete are
  * found and stepped over. Returns 0 or -1. */

@@ -79,7 +79,7 @@ static void inspect_columns(struct admin *admin, struct findings *findings)
 
     columns_inspect(&admin->table, admin->options, findings);
     values_inspect_headers(&admin->table, findings);
-    if (admin->options->on_sent == ON_SENT_MARK && table_check_sent(&admin->table, &unknown) < 0)
+    if (outbox_keeps_sent(admin->options) && table_check_sent(&admin->table, &unknown) < 0)
         finding_fix(findings_add(findings,
                                  table_has(&admin->table, COLUMN_SENT_AT) &&
                                          admin->options->retention_ms > 0

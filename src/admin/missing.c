@@ -8,6 +8,7 @@
 #include "admin/admin_session.h"
 
 #include "catalog/columns.h"
+#include "catalog/facts.h"
 #include "catalog/parked_table.h"
 #include "catalog/schema.h"
 #include "catalog/slice_table.h"
@@ -89,9 +90,17 @@ static int put_slices(struct admin *admin, FILE *out, struct error *error)
 {
     const struct table *table = &admin->table;
     bool differs = table->slices != admin->options->slices;
+    struct outbox_options before = *admin->options;
+    const struct table_facts tables = {table, &before};
+    const struct sql_facts of_tables = table_facts(&tables);
 
     if (!table->slice_exists)
         return 0;
+    before.slices = table->slices;
+    if (differs && table->slices > 0 && before.on_sent == ON_SENT_POSITION &&
+        (put_and_free(sql_render(statement_position_leave, &of_tables), out, error) < 0 ||
+         fputs(";\n", out) < 0))
+        return -1;
     if (differs &&
         put_and_free(schema_sql(table, admin->options, statement_slices, ""), out, error) < 0)
         return -1;

@@ -136,6 +136,20 @@ static int purge_quickly(struct run *run, const char *statement, struct error *e
                : 0;
 }
 
+int admin_thin_positions(struct admin *admin, struct error *error)
+{
+    char retention[32];
+    const char *params[1] = {retention};
+    PGresult *result;
+
+    if (admin->options->on_sent != ON_SENT_POSITION)
+        return 0;
+    (void)snprintf(retention, sizeof retention, "%" PRId64, admin->options->retention_ms);
+    result = admin_query(admin, statement_thin_positions, 1, params, error);
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
 int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
                 bool (*stop)(const void *closure), const void *closure, struct purge *purge,
                 struct error *error)

@@ -94,8 +94,7 @@ int admin_read_statements(struct admin *admin, const struct routes *routes,
     const struct slice_facts about = {
         .tables = {&admin->table, admin->options}, .routes = routes, .sequence = &sequence};
     const struct slice_facts of_horizon = {.tables = about.tables, .sequence = &sequence};
-    bool is_marking =
-        admin->options->on_sent == ON_SENT_MARK && table_has(&admin->table, COLUMN_SENT_AT);
+    bool is_marking = outbox_keeps_sent(admin->options) && table_has(&admin->table, COLUMN_SENT_AT);
     struct statement statement;
     int at = 0;
 

@@ -33,6 +33,8 @@
 
 #define NOTE_ROW(name) "kind = 'setting' AND name = '" name "'"
 
+#define BY_POSITION "the rows of a slice are sent up to its position"
+
 static void add_note(char *note, size_t size, const char *what, const char *sql)
 {
     size_t len = strlen(note);
@@ -42,10 +44,16 @@ static void add_note(char *note, size_t size, const char *what, const char *sql)
 }
 
 /* Writes the condition by which rows are sent, and what computes their mark and their key. */
-static int make_note(char *note, size_t size, const struct table *table, struct error *error)
+static int make_note(char *note, size_t size, const struct table *table,
+                     const struct outbox_options *options, struct error *error)
 {
-    char *text = table_sql(table, "{unsent}");
+    char *text;
 
+    if (options->on_sent == ON_SENT_POSITION) {
+        (void)snprintf(note, size, "%s", BY_POSITION);
+        return 0;
+    }
+    text = table_sql(table, "{unsent}");
     if (text == NULL)
         return error_no_memory(error);
     if (strcmp(text, "true") == 0)
@@ -136,7 +144,7 @@ int adoption_read_note(struct adoption *adoption, const struct table *table,
 
     *adoption = (struct adoption){.state = ADOPTION_SETTLED};
     put_order(adoption->wanted_order, sizeof adoption->wanted_order, table, options);
-    if (make_note(adoption->wanted, sizeof adoption->wanted, table, error) < 0)
+    if (make_note(adoption->wanted, sizeof adoption->wanted, table, options, error) < 0)
         return -1;
     if (!table->control_exists)
         return 0;
@@ -208,6 +216,10 @@ static int explain_difference(const struct adoption *adoption, const struct tabl
         " \"%.200s\" (on_sent, sent_at, mark, park and an expression as key count too); all relays"
         " of a table must have the same one, because they share its parked rows",
         table->quoted, adoption->note, adoption->wanted);
+    if (strcmp(adoption->note, BY_POSITION) == 0)
+        return error_hint(
+            error, "to change it: stop the relays of this table, run what `outbox-relay sql"
+                   " position_leave` prints with the old configuration, and start them anew");
     return error_hint(
         error,
         "to change it: stop the relays of this table, DELETE FROM %s WHERE " NOTE_ROW(
@@ -218,7 +230,7 @@ static int explain_difference(const struct adoption *adoption, const struct tabl
 int adoption_explain(const struct adoption *adoption, const struct table *table,
                      const struct outbox_options *options, struct error *error)
 {
-    bool mark = options->on_sent == ON_SENT_MARK;
+    bool mark = outbox_keeps_sent(options);
     char to_send[64];
 
     if (adoption->state == ADOPTION_CONDITION)

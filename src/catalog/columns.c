@@ -71,9 +71,11 @@ const char *column_wanted(enum column column, const struct table_column *describ
     case COLUMN_SENT_AT: /* with on_sent = "delete" only compared with NULL */
         if (options->on_sent == ON_SENT_DELETE || begins(type, "timestamp"))
             return NULL;
-        return "timestamptz or timestamp with on_sent = \"mark\"";
+        return "timestamptz or timestamp with on_sent = \"mark\" or \"position\"";
     case COLUMN_DUE:
         return begins(type, "timestamp") ? NULL : "timestamptz or timestamp";
+    case COLUMN_XID:
+        return strcmp(type, "xid8") == 0 ? NULL : "xid8";
     case COLUMN_COUNT:
         break;
     }
@@ -111,11 +113,14 @@ int columns_add_sql(const struct table *table, enum column column, char *sql, si
         [COLUMN_TOPIC] = " NOT NULL DEFAULT 'events'",
         [COLUMN_PAYLOAD] = " DEFAULT '{}'",
         [COLUMN_CREATED_AT] = " NOT NULL DEFAULT pg_catalog.now()",
+        /* Takes no time, and every snapshot shows the transaction 3, which made the cluster. */
+        [COLUMN_XID] = " NOT NULL DEFAULT '3'",
     };
     const struct table nothing = {0};
     const char *type = table_type(&nothing, column);
 
-    int len = snprintf(sql, size, "ALTER TABLE %s ADD COLUMN %s %s%s%s;", table->quoted,
+    int len = snprintf(sql, size, "%sALTER TABLE %s ADD COLUMN %s %s%s%s;",
+                       column == COLUMN_XID ? "BEGIN; " : "", table->quoted,
                        table->columns[column].quoted, sql_type_schema(type), type,
                        rest[column] != NULL ? rest[column] : "");
 
@@ -123,6 +128,11 @@ int columns_add_sql(const struct table *table, enum column column, char *sql, si
         len += snprintf(sql + len, size - (size_t)len,
                         " COMMENT ON COLUMN %s.%s IS '" ONLY_RELAY_WRITES "';", table->quoted,
                         table->columns[column].quoted);
+    if (column == COLUMN_XID && len > 0 && (size_t)len < size)
+        len += snprintf(sql + len, size - (size_t)len,
+                        " ALTER TABLE %s ALTER COLUMN %s SET DEFAULT"
+                        " pg_catalog.pg_current_xact_id(); COMMIT;",
+                        table->quoted, table->columns[column].quoted);
     return len;
 }
 

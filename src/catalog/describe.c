@@ -62,6 +62,8 @@ static void quote_names(struct table *table, const struct session *session, enum
     quote_beside(table, session, "_parked", table->parked_quoted, sizeof table->parked_quoted);
     quote_beside(table, session, "_slice", table->slice_quoted, sizeof table->slice_quoted);
     quote_beside(table, session, "_control", table->control_quoted, sizeof table->control_quoted);
+    quote_beside(table, session, "_progress", table->progress_quoted,
+                 sizeof table->progress_quoted);
     (void)snprintf(index, sizeof index, "%s%s", table->stem,
                    order == ORDER_KEY ? "_slice_idx" : "_unsent_idx");
     table_quote(session, index, table->claim_index_quoted);
@@ -407,8 +409,7 @@ static int find_index(struct table *table, struct session *session,
                       const struct outbox_options *options, struct error *error)
 {
     const char *params[5] = {table->schema, table->name, table->columns[COLUMN_ID].name,
-                             table->columns[COLUMN_SENT_AT].name,
-                             options->on_sent == ON_SENT_MARK ? "mark" : "delete"};
+                             table->columns[COLUMN_SENT_AT].name, outbox_on_sent(options)};
     PGresult *result = session_query(session, sql_body(statement_id_indexes), 5, params, error);
     int status = result != NULL ? 0 : -1;
 

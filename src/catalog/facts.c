@@ -3,6 +3,7 @@
 #include "catalog/pauses.h"
 #include "catalog/refused.h"
 #include "catalog/sql_text.h"
+#include "sql/statements.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,8 @@ static int put_string(FILE *out, const char *text)
     return fputs(text, out) < 0 ? -1 : 0;
 }
 
-/* {outbox}, {parked}, {control} and {slice_table}; and each with "_text" behind it, as a literal.
+/* {outbox}, {parked}, {control}, {slice_table} and {positions}; and each with "_text" behind it, as
+ * a literal.
  */
 static int put_table(FILE *out, const void *about, const struct sql_fact *fact)
 {
@@ -30,8 +32,10 @@ static int put_table(FILE *out, const void *about, const struct sql_fact *fact)
     const char *const names[] = {['o'] = table->quoted,
                                  ['p'] = table->parked_quoted,
                                  ['c'] = table->control_quoted,
-                                 ['s'] = table->slice_quoted};
-    const char *quoted = names[(unsigned char)fact->name[0]];
+                                 ['s'] = table->slice_quoted,
+                                 ['i'] = table->progress_quoted};
+    bool is_progress = strncmp(fact->name, "pro", 3) == 0;
+    const char *quoted = names[is_progress ? 'i' : (unsigned char)fact->name[0]];
 
     if (strstr(fact->name, "_text") == NULL)
         return put_string(out, quoted);
@@ -122,7 +126,7 @@ static int put_mapping(FILE *out, const void *about)
         const struct table_column *column =
             i < COLUMN_COUNT ? &table->columns[i] : &table->headers[i - COLUMN_COUNT];
 
-        if (i == COLUMN_SENT_AT || column->type[0] == '\0')
+        if (i == COLUMN_SENT_AT || i == COLUMN_XID || column->type[0] == '\0')
             continue;
         (void)fputs(", ", out);
         sql_put_literal(out, column_sql(column));
@@ -376,12 +380,38 @@ static int put_kept(FILE *out, const void *about)
     return 0;
 }
 
+static bool has_position(const void *about)
+{
+    return options_of(about) != NULL && options_of(about)->on_sent == ON_SENT_POSITION;
+}
+
+/* An expression that is a file of its own. */
+static int put_part(FILE *out, const void *about, const char *statement)
+{
+    const struct sql_facts of_table = table_facts(about);
+    char *sql = sql_render(statement, &of_table);
+    int status = sql != NULL ? put_string(out, sql) : -1;
+
+    free(sql);
+    return status;
+}
+
+/* {sent_time}: when the row was sent; NULL: it was not. */
+static int put_sent_time(FILE *out, const void *about)
+{
+    return has_position(about)
+               ? put_part(out, about, statement_sent_by_position)
+               : put_string(out, column_sql(&table_of(about)->columns[COLUMN_SENT_AT]));
+}
+
 /* A marked row counts as sent even with on_sent = "delete". */
 static int put_unsent(FILE *out, const void *about)
 {
     const struct table *table = table_of(about);
     bool marked = table_is_marked_by_time(table);
 
+    if (has_position(about))
+        return put_part(out, about, statement_unsent_by_position);
     if (marked)
         (void)fprintf(out, "%s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
     if (table->where != NULL)
@@ -415,6 +445,8 @@ static bool is_so(const void *about, const char *name)
         {"by_slice", has_options && options->order == ORDER_KEY},
         {"keyed", has_options && sql_keeps_order(table, options)},
         {"marking", has_options && options->on_sent == ON_SENT_MARK},
+        {"position", has_options && options->on_sent == ON_SENT_POSITION},
+        {"keeps_sent", has_options && outbox_keeps_sent(options)},
         {"computed", table->is_computed},
         {"in_place", table->park != NULL},
         {"own_mark", table->mark != NULL},
@@ -434,6 +466,7 @@ static bool is_so(const void *about, const char *name)
         {"parked_exists", table->parked_exists},
         {"slice_exists", table->slice_exists},
         {"control_exists", table->control_exists},
+        {"progress_exists", table->progress_exists},
         {"has_id", table_has(table, COLUMN_ID)},
         {"has_event_id", table_has(table, COLUMN_EVENT_ID)},
         {"has_topic", table_has(table, COLUMN_TOPIC)},
@@ -453,16 +486,19 @@ static const struct sql_fact facts[] = {
     {"parked", .put_named = put_table},
     {"control", .put_named = put_table},
     {"slice_table", .put_named = put_table},
+    {"progress", .put_named = put_table},
     {"outbox_text", .put_named = put_table},
     {"parked_text", .put_named = put_table},
     {"control_text", .put_named = put_table},
     {"slice_table_text", .put_named = put_table},
+    {"progress_text", .put_named = put_table},
     {"outbox_name", .put = put_outbox_name},
     {"outbox_oid", .put = put_outbox_oid},
     {"stem_text", .put = put_stem},
     {"id_name", .put_named = put_id_name},
     {"id_text", .put_named = put_id_name},
     {"order_trigger", .text = ORDER_TRIGGER},
+    {"position_trigger", .text = POSITION_TRIGGER},
     {"order_sequence_suffix", .text = ORDER_SEQUENCE_SUFFIX},
     {"id", .put_named = put_value, .column = COLUMN_ID},
     {"event_id", .put_named = put_value, .column = COLUMN_EVENT_ID},
@@ -473,6 +509,8 @@ static const struct sql_fact facts[] = {
     {"headers", .put_named = put_value, .column = COLUMN_HEADERS},
     {"created_at", .put_named = put_value, .column = COLUMN_CREATED_AT},
     {"sent_at", .put_named = put_column, .column = COLUMN_SENT_AT},
+    {"sent_time", .put = put_sent_time},
+    {"xid", .put_named = put_column, .column = COLUMN_XID},
     {"id_as_sent", .put_named = put_as_sent, .column = COLUMN_ID},
     {"event_id_as_sent", .put_named = put_as_sent, .column = COLUMN_EVENT_ID},
     {"topic_as_sent", .put_named = put_as_sent, .column = COLUMN_TOPIC},
@@ -508,6 +546,8 @@ static const struct sql_fact facts[] = {
     {"by_slice", .is = is_so},
     {"keyed", .is = is_so},
     {"marking", .is = is_so},
+    {"position", .is = is_so},
+    {"keeps_sent", .is = is_so},
     {"computed", .is = is_so},
     {"in_place", .is = is_so},
     {"own_mark", .is = is_so},
@@ -526,6 +566,7 @@ static const struct sql_fact facts[] = {
     {"parked_exists", .is = is_so},
     {"slice_exists", .is = is_so},
     {"control_exists", .is = is_so},
+    {"progress_exists", .is = is_so},
     {"has_id", .is = is_so},
     {"has_event_id", .is = is_so},
     {"has_topic", .is = is_so},

@@ -9,8 +9,9 @@
 
 #define EXPRESSION_BYTES_MAX 2048
 
-static const char *const names[COLUMN_COUNT] = {
-    "id", "event_id", "topic", "key", "type", "payload", "headers", "created_at", "sent_at", "due"};
+static const char *const names[COLUMN_COUNT] = {"id",      "event_id", "topic",   "key",
+                                                "type",    "payload",  "headers", "created_at",
+                                                "sent_at", "due",      "xid"};
 
 const char *column_name(enum column column)
 {
@@ -23,9 +24,23 @@ const char *outbox_column(const struct outbox_options *options, enum column colu
 
     if (configured != NULL)
         return configured[0] != '\0' ? configured : NULL;
-    if (column == COLUMN_DUE || (column == COLUMN_SENT_AT && options->mark != NULL))
+    if (column == COLUMN_DUE || (column == COLUMN_SENT_AT && options->mark != NULL) ||
+        (column == COLUMN_XID && options->on_sent != ON_SENT_POSITION))
         return NULL;
     return names[column];
+}
+
+const char *outbox_on_sent(const struct outbox_options *options)
+{
+    static const char *const words[] = {
+        [ON_SENT_MARK] = "mark", [ON_SENT_DELETE] = "delete", [ON_SENT_POSITION] = "position"};
+
+    return words[options->on_sent];
+}
+
+bool outbox_keeps_sent(const struct outbox_options *options)
+{
+    return options->on_sent != ON_SENT_DELETE;
 }
 
 struct session_options outbox_session_options(const struct outbox_options *options)

@@ -19,6 +19,7 @@ enum column {
     COLUMN_CREATED_AT,
     COLUMN_SENT_AT,
     COLUMN_DUE, /* [outbox] due: the row is not sent before this time */
+    COLUMN_XID, /* with on_sent = "position": the transaction that has inserted the row */
     COLUMN_COUNT
 };
 
@@ -42,7 +43,7 @@ const char *outbox_header_section(const struct outbox_header *header);
 
 #define OUTBOX_HEADERS_MAX 32
 
-enum on_sent { ON_SENT_MARK, ON_SENT_DELETE };
+enum on_sent { ON_SENT_MARK, ON_SENT_DELETE, ON_SENT_POSITION };
 enum order { ORDER_KEY, ORDER_NONE };
 
 /* How long a claim transaction may idle in addition to publish_timeout: see idle_ms. */
@@ -75,6 +76,11 @@ struct outbox_options {
     bool synchronous_commit;
     int64_t publish_timeout_ms; /* limits the claim transaction */
 };
+
+/* "mark", "delete" or "position". */
+const char *outbox_on_sent(const struct outbox_options *options);
+/* Whether sent rows stay in the table. */
+bool outbox_keeps_sent(const struct outbox_options *options);
 
 /* The column's name in the table, or the expression, as configured or in the default table;
  * NULL: none. */

@@ -141,7 +141,7 @@ static bool has_mark(const void *about)
     const struct table *table = table_of(about);
 
     return table->mark == NULL &&
-           (options_of(about)->on_sent == ON_SENT_MARK || table_has(table, COLUMN_SENT_AT));
+           (outbox_keeps_sent(options_of(about)) || table_has(table, COLUMN_SENT_AT));
 }
 
 /* {unsent}: the predicate of the claim index, which must match that of the claims (facts.c). */
@@ -173,7 +173,8 @@ static bool is_so(const void *about, const char *name)
     const struct schema_grant *grant = expansion->grant;
     const struct sql_truth all[] = {
         {"has_mark", has_mark(about)},
-        {"unsent", has_mark(about) || table->where != NULL},
+        {"unsent", expansion->options->on_sent != ON_SENT_POSITION &&
+                       (has_mark(about) || table->where != NULL)},
         /* A SET list may set any column. */
         {"locks_column", (expansion->options->on_sent != ON_SENT_MARK || table->mark == NULL) &&
                              table->park == NULL},
@@ -283,7 +284,7 @@ char *schema_parked_text(const struct table *table)
 void schema_foresee(struct table *table, const struct outbox_options *options)
 {
     for (int i = 0; i < COLUMN_COUNT && !table->exists; i++) {
-        if (i == COLUMN_SENT_AT && options->on_sent != ON_SENT_MARK)
+        if (i >= COLUMN_SENT_AT && !table_needs(options, (enum column)i))
             continue;
         (void)snprintf(table->columns[i].type, sizeof table->columns[i].type, "%s",
                        table_type(table, (enum column)i));
@@ -343,6 +344,7 @@ char *schema_complete_sql(const struct table *existing, const struct outbox_opti
     char names[128];
 
     table.slice_exists = table.parked_exists = table.control_exists = false;
+    table.progress_exists = false;
     schema_foresee(&table, options);
     (void)snprintf(names, sizeof names, "%s makes_others%s%s",
                    options->preset_columns == NULL ? "makes_outbox in_transaction" : "concurrently",

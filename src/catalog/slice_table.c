@@ -70,12 +70,29 @@ static int find_table(struct table *table, struct session *session, struct error
     return table->slice_readable ? count_slices(table, session, error) : 0;
 }
 
+static int find_progress(struct table *table, struct session *session,
+                         const struct outbox_options *options, struct error *error)
+{
+    PGresult *result;
+    bool fits;
+
+    if (options->on_sent != ON_SENT_POSITION)
+        return 0;
+    result = table_query(table, session, statement_progress_table, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    table->progress_exists = PQgetvalue(result, 0, 0)[0] == 't';
+    fits = PQgetvalue(result, 0, 1)[0] == 't';
+    PQclear(result);
+    return table->progress_exists && !fits ? table_refuse_other(table->progress_quoted, error) : 0;
+}
+
 static PGresult *find_indexes(const struct table *table, struct session *session,
                               const struct outbox_options *options, struct error *error)
 {
     char numbered[QUOTED_BYTES_MAX];
     const char *params[5] = {table->columns[COLUMN_ID].name, table->columns[COLUMN_SENT_AT].name,
-                             numbered, options->on_sent == ON_SENT_MARK ? "mark" : "delete",
+                             numbered, outbox_on_sent(options),
                              table->where != NULL ? "where" : ""};
 
     name_index(table, options->slices, numbered, sizeof numbered);
@@ -143,7 +160,9 @@ static int find_index(struct table *table, struct session *session,
 int slices_describe(struct table *table, struct session *session,
                     const struct outbox_options *options, struct error *error)
 {
-    if (find_table(table, session, error) < 0 || find_index(table, session, options, error) < 0)
+    if (find_table(table, session, error) < 0 ||
+        find_progress(table, session, options, error) < 0 ||
+        find_index(table, session, options, error) < 0)
         return -1;
     return table->has_claim_index ? 0 : choose_name(table, session, options, error);
 }
@@ -247,6 +266,27 @@ int slices_check_table(const struct table *table, struct error *error)
     return error_mark_schema(error);
 }
 
+int slices_check_progress(const struct table *table, const struct outbox_options *options,
+                          struct error *error)
+{
+    if (options->on_sent != ON_SENT_POSITION)
+        return 0;
+    if (!table->is_own) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "on_sent = \"position\" is for tables that init has created: an application"
+                        " may change or delete rows of %s that are not sent yet",
+                        table->quoted);
+        return error_hint(error, "write on_sent = \"mark\" or \"delete\" in [outbox]");
+    }
+    if (table->progress_exists)
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s does not exist; on_sent = \"position\" needs it",
+                    table->progress_quoted);
+    (void)error_hint(error, "outbox-relay init");
+    return error_mark_schema(error);
+}
+
 int slices_check_number(const struct table *table, const struct outbox_options *options,
                         struct error *error)
 {
@@ -278,6 +318,8 @@ void slices_inspect(const struct table *table, const struct outbox_options *opti
     if (slices_check_table(table, &problem) < 0)
         findings_add_error(findings, &problem);
     if (slices_check_number(table, options, &problem) < 0)
+        findings_add_error(findings, &problem);
+    if (slices_check_progress(table, options, &problem) < 0)
         findings_add_error(findings, &problem);
 }
 

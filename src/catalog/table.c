@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const char *const default_types[COLUMN_COUNT] = {
-    "bigint", "uuid", "text", "text", "text", "jsonb", "jsonb", "timestamptz", "timestamptz"};
+    "bigint", "uuid",        "text",        "text",        "text", "jsonb",
+    "jsonb",  "timestamptz", "timestamptz", "timestamptz", "xid8"};
 
 const char *table_type(const struct table *table, enum column column)
 {
@@ -99,7 +100,9 @@ bool table_key_is_indexed(const struct table *table)
 bool table_needs(const struct outbox_options *options, enum column column)
 {
     if (column == COLUMN_SENT_AT && options->mark == NULL)
-        return options->on_sent == ON_SENT_MARK;
+        return outbox_keeps_sent(options);
+    if (column == COLUMN_XID)
+        return options->on_sent == ON_SENT_POSITION;
     return (options->columns[column] != NULL && options->columns[column][0] != '\0') ||
            column == COLUMN_ID || column == COLUMN_EVENT_ID || column == COLUMN_TOPIC ||
            column == COLUMN_PAYLOAD;

@@ -33,12 +33,13 @@ struct table {
     char name[OUTBOX_NAME_BYTES];
     char stem[OUTBOX_NAME_BYTES]; /* what the names of the relay's tables beside it begin with */
     char schema_quoted[QUOTED_BYTES_MAX];
-    char quoted[2 * QUOTED_BYTES_MAX];         /* "schema"."table" */
-    char parked_quoted[2 * QUOTED_BYTES_MAX];  /* "schema"."stem_parked" */
-    char slice_quoted[2 * QUOTED_BYTES_MAX];   /* "schema"."stem_slice" */
-    char control_quoted[2 * QUOTED_BYTES_MAX]; /* "schema"."stem_control" */
-    char claim_index_quoted[QUOTED_BYTES_MAX]; /* the name that init gives the claim's index */
-    char notify_quoted[QUOTED_BYTES_MAX];      /* the trigger that init --notify adds */
+    char quoted[2 * QUOTED_BYTES_MAX];          /* "schema"."table" */
+    char parked_quoted[2 * QUOTED_BYTES_MAX];   /* "schema"."stem_parked" */
+    char slice_quoted[2 * QUOTED_BYTES_MAX];    /* "schema"."stem_slice" */
+    char control_quoted[2 * QUOTED_BYTES_MAX];  /* "schema"."stem_control" */
+    char progress_quoted[2 * QUOTED_BYTES_MAX]; /* "schema"."stem_progress" */
+    char claim_index_quoted[QUOTED_BYTES_MAX];  /* the name that init gives the claim's index */
+    char notify_quoted[QUOTED_BYTES_MAX];       /* the trigger that init --notify adds */
     /* What init --order-trigger adds (order_trigger.h), as the tables: */
     char order_quoted[2 * QUOTED_BYTES_MAX];          /* "stem_order", the trigger's function */
     char order_bucket_quoted[2 * QUOTED_BYTES_MAX];   /* "stem_bucket" */
@@ -61,8 +62,9 @@ struct table {
     bool slice_exists;   /* the slice table exists; set with order = "key" only */
     bool slice_readable; /* this role has SELECT on it; set with order = "key" only */
     int slices;          /* the number of slices; 0: the rows of the slice table are inconsistent */
-    char kind;           /* pg_class.relkind */
-    char persistence;    /* pg_class.relpersistence */
+    bool progress_exists; /* and this role may use it; set with on_sent = "position" only */
+    char kind;            /* pg_class.relkind */
+    char persistence;     /* pg_class.relpersistence */
     bool row_security;
     bool has_children;      /* partitions or inheriting tables */
     char shape[128];        /* when it was described, by shape.sql */
@@ -95,6 +97,9 @@ struct table {
  */
 #define ORDER_TRIGGER "zzz_outbox_relay_order"
 #define ORDER_SEQUENCE_SUFFIX "_order_seq"
+
+/* The trigger that keeps the place of a row, with on_sent = "position"; not qualified. */
+#define POSITION_TRIGGER "outbox_relay_position"
 
 void table_quote(const struct session *session, const char *name, char out[QUOTED_BYTES_MAX]);
 

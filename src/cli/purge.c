@@ -27,7 +27,7 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
     } else if (admin != NULL) {
         status = admin_purge(admin, age_ms, 0, NULL, NULL, &purge, &error);
     }
-    if (status == 0 && options->on_sent == ON_SENT_MARK && admin_check_sent(admin, &error) < 0)
+    if (status == 0 && options->on_sent != ON_SENT_DELETE && admin_check_sent(admin, &error) < 0)
         (void)fprintf(stderr, "outbox-relay: warning: %s\n  fix: %s\n", error.text, error.hint);
     if (status == 0 && purge.age_ms > age_ms)
         (void)fprintf(

@@ -49,10 +49,10 @@ int desk_check_sent(struct desk *desk, struct error *error)
 {
     struct admin *admin = desk->admin;
 
-    if (admin->options->on_sent == ON_SENT_MARK && table_check_sent(&admin->table, error) < 0)
+    if (outbox_keeps_sent(admin->options) && table_check_sent(&admin->table, error) < 0)
         return -1;
     /* A copy in the parked table would count as a sign that a relay has used the outbox. */
-    if (admin->options->on_sent == ON_SENT_MARK)
+    if (outbox_keeps_sent(admin->options))
         return admin_foresee_adoption(admin, error) == 0 ? 0 : -1;
     (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                     "replay needs on_sent = \"mark\": with \"delete\" sent rows do not exist any"

@@ -106,3 +106,24 @@ void outcome_decide(struct batch *batch, const struct retry_options *options, ui
             decide(message, options, backoff_random(&random));
     }
 }
+
+/* The rows of a slice lie together, in the order of their ids. */
+void outcome_pass(struct batch *batch, const struct retry_options *options)
+{
+    bool is_passed = false;
+
+    for (int i = batch->count - 1; i >= 0; i--) {
+        struct message *message = &batch->messages[i];
+
+        if (i == batch->count - 1 || message->slice != batch->messages[i + 1].slice)
+            is_passed = false;
+        if (message->outcome != OUTCOME_UNSENT) {
+            is_passed = true;
+        } else if (is_passed) {
+            message->outcome = OUTCOME_PARK;
+            message->retry_ms = options->backoff_ms;
+            if (message->reason == NULL)
+                message->reason = "later rows of its slice were sent before it";
+        }
+    }
+}

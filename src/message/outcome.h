@@ -23,4 +23,9 @@ struct retry_options {
  * unsent when the earlier one does. `random` seeds the jitter. */
 void outcome_decide(struct batch *batch, const struct retry_options *options, uint32_t random);
 
+/* With on_sent = "position" a row that stays unsent would hold back the position of its slice, and
+ * the later rows, which are settled, would be sent again: such a row is parked, to be tried soon.
+ */
+void outcome_pass(struct batch *batch, const struct retry_options *options);
+
 #endif

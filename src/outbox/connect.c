@@ -2,6 +2,7 @@
  * Connects a lane: opens the session, describes and checks the table, and prepares the statements
  * in one round trip, but for those of claims that ask for fewer rows, which few sessions need.
  */
+#include "outbox/position.h"
 #include "outbox/refused.h"
 
 #include "base/log.h"
@@ -90,7 +91,7 @@ static void warn_of_columns(const struct table *table, const struct outbox_optio
     if (options->on_sent == ON_SENT_DELETE && table_has(table, COLUMN_SENT_AT))
         log_warn("rows of table %s whose %s is set count as sent, although on_sent is \"delete\"",
                  table->quoted, table->columns[COLUMN_SENT_AT].quoted);
-    if (options->on_sent == ON_SENT_MARK && options->retention_ms > 0 &&
+    if (outbox_keeps_sent(options) && options->retention_ms > 0 &&
         table_has(table, COLUMN_SENT_AT) && table_check_sent(table, &unknown) < 0)
         log_event(LOG_WARN, LOG_FIELDS(.hint = unknown.hint), "%s", unknown.text);
 }
@@ -164,7 +165,7 @@ static int connect_session(struct outbox *outbox, struct error *error)
     if (describe(outbox, error) < 0 || (outbox->options->order == ORDER_KEY &&
                                         session_force_generic_plans(&outbox->session, error) < 0))
         return session_abort(&outbox->session);
-    if (prepare(outbox, 0, outbox->level, error) < 0)
+    if (prepare(outbox, 0, outbox->level, error) < 0 || position_settle(outbox, error) < 0)
         return session_abort(&outbox->session);
     slice_lock_connected(outbox->slices);
     return 0;

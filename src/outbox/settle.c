@@ -84,8 +84,12 @@ static int park(struct outbox *outbox, struct batch *batch, struct rows rows, st
         parked = park_raw(outbox, batch, "bare", error);
     if (parked != 0)
         return parked > 0 ? 0 : -1;
-    if (!batch->parked || outbox->table.park != NULL)
+    if (settling_by_position(outbox, batch)) { /* it is the position that would have to refuse it */
+        for (int i = 0; i < rows.count; i++)
+            rows.messages[i]->outcome = OUTCOME_UNSENT;
+    } else if (!batch->parked || outbox->table.park != NULL) {
         return refused_isolate(outbox, batch, SETTLING_PARK, rows, error);
+    }
     refused_keep_failure(batch, error->text);
     return 0;
 }
@@ -178,7 +182,14 @@ static int queue_last(struct outbox *outbox, struct batch *batch, bool in_parts,
 {
     struct rows sent = {0};
     int ended;
+    bool passes = false;
 
+    if (settling_by_position(outbox, batch)) {
+        if (slice_lock_queue_pass(outbox->slices, batch, &passes, error) < 0)
+            return -1;
+        *last = (struct last){.marks = passes};
+        return session_queue(&outbox->session, "commit", 0, NULL, false, error);
+    }
     if (!in_parts && rows_choose(&sent, batch, is_sent, error) < 0)
         return -1;
     if ((sent.count > 0 && settling_queue(outbox, batch, SETTLING_SENT, sent, error) < 0) ||
@@ -247,9 +258,9 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
     settled = settle(outbox, batch, next, error);
     if (settled != 0)
         refused_use_parts(batch);
-    if (settled > 0)
+    if (settled > 0 && !settling_by_position(outbox, batch))
         return refused_settle(outbox, batch, error);
-    if (settled < 0)
+    if (settled != 0)
         return session_abort(&outbox->session);
     if (batch->refused && outbox->refused_level > 0 && batch_count(batch, OUTCOME_REFUSED) == 0)
         outbox->refused_level--;

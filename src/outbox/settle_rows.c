@@ -164,9 +164,14 @@ static int queue_check(struct outbox *outbox, struct batch *batch, struct rows r
     return queue(outbox, "stay_settled", 2, params, error);
 }
 
+bool settling_by_position(const struct outbox *outbox, const struct batch *batch)
+{
+    return outbox->options->on_sent == ON_SENT_POSITION && !batch->parked;
+}
+
 bool settling_is_checked(const struct outbox *outbox, const struct batch *batch)
 {
-    return outbox->table.has_triggers && !batch->parked;
+    return outbox->table.has_triggers && !batch->parked && !settling_by_position(outbox, batch);
 }
 
 /* Where parked rows stay in the outbox, a copy and its row are settled together. */
@@ -178,6 +183,8 @@ static int queue_sent(struct outbox *outbox, struct batch *batch, struct rows ro
                                     {.bytes = (char *)&count, .len = sizeof count}};
     bool in_place = outbox->table.park != NULL;
 
+    if (settling_by_position(outbox, batch))
+        return 0;
     if (in_place && batch->parked && !outbox->leaves_rows &&
         queue(outbox, "sent_copied", 1, params, error) < 0)
         return -1;
@@ -192,17 +199,20 @@ static int queue_park(struct outbox *outbox, struct batch *batch, struct rows ro
                       struct error *error)
 {
     uint32_t count = htobe32((uint32_t)rows.count);
-    const struct array params[6] = {rows_array(batch, rows),
+    bool by_position = settling_by_position(outbox, batch);
+    const struct array params[7] = {rows_array(batch, rows),
                                     {.bytes = (char *)&count, .len = sizeof count},
                                     texts_array(batch, rows, reason_text),
                                     numbers_array(batch, rows, ARRAY_INT4, attempts_of),
                                     numbers_array(batch, rows, ARRAY_INT8, parked_wait_of),
-                                    texts_array(batch, rows, destination_text)};
+                                    texts_array(batch, rows, destination_text),
+                                    texts_array(batch, rows, id_text)};
 
     if (outbox->table.park != NULL && batch->parked && !outbox->leaves_rows &&
         queue(outbox, "park_copied", 6, params, error) < 0)
         return -1;
-    return queue(outbox, batch->parked ? "park_parked" : "park", 6, params, error);
+    return queue(outbox, batch->parked ? "park_parked" : "park", by_position ? 7 : 6, params,
+                 error);
 }
 
 static int queue_notes(struct outbox *outbox, struct batch *batch, struct rows rows,

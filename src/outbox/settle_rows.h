@@ -31,6 +31,8 @@ int rows_choose(struct rows *rows, struct batch *batch,
  * with the result of SET CONSTRAINTS before its own. */
 int settling_queue(struct outbox *outbox, struct batch *batch, enum settling settling,
                    struct rows rows, struct error *error);
+/* Whether the rows are settled by the positions of their slices, and not one by one. */
+bool settling_by_position(const struct outbox *outbox, const struct batch *batch);
 bool settling_is_checked(const struct outbox *outbox, const struct batch *batch);
 
 /* Runs the statements after a savepoint. Returns 1; 0 when PostgreSQL refused, with *error and

@@ -39,7 +39,7 @@ static int purge(struct admin *admin, const struct outbox_options *options, cons
     char named[sizeof state->row];
     int status;
 
-    if (options->on_sent != ON_SENT_MARK || options->retention_ms == 0)
+    if (!outbox_keeps_sent(options) || options->retention_ms == 0)
         return 0;
     memcpy(named, state->row, sizeof named);
     status = admin_purge(admin, options->retention_ms, PURGE_MS, is_stopped, stop, state, error);
@@ -69,6 +69,8 @@ static int run_round(const struct outbox_options *options, const struct stop *st
                   "events of some slices are not sent");
     status = admin_adopt_waiting(admin, error);
     if (purge(admin, options, stop, state, status < 0 ? &other : error) < 0)
+        status = -1;
+    if (admin_thin_positions(admin, status < 0 ? &other : error) < 0)
         status = -1;
     admin_close(admin);
     return status;

@@ -30,6 +30,7 @@ static bool may_claim_ahead(const struct lane *lane);
 static void note_outcomes(struct lane *lane);
 static enum lane_result finish_step(struct lane *lane);
 static void abandon(struct lane *lane);
+static bool claims_all_sinks(const struct lane *lane);
 static enum lane_result fail_step(struct lane *lane);
 
 enum lane_result lane_step(struct lane *lane)
@@ -51,11 +52,15 @@ enum lane_result lane_step(struct lane *lane)
     if (route(lane) < 0)
         return fail_step(lane);
     pauses_hold(&lane->pauses, batch, lane->sinks.away | lane->sinks.passed_over);
+    if (claims_all_sinks(lane))
+        sinks_hold(&lane->sinks, batch);
     /* Only after PostgreSQL has refused to settle: what it would refuse is not published. */
     if (outbox_try_settling(lane->outbox, batch, &lane->error) < 0)
         return fail_step(lane);
     published = publish(lane);
     outcome_decide(batch, &lane->options->retry, ++lane->random);
+    if (claims_all_sinks(lane))
+        outcome_pass(batch, &lane->options->retry);
     if (settle(lane, published == 0 && may_claim_ahead(lane)) < 0)
         return fail_step(lane);
     note_outcomes(lane);
@@ -201,7 +206,8 @@ static void note_missing(const struct lane *lane)
         const struct message *message = &lane->batch.messages[i];
 
         if (message->verdict != VERDICT_DECLINED &&
-            (message->sink < 0 || message->destination.data == NULL))
+            (message->sink < 0 || message->destination.data == NULL ||
+             !sinks_can_use(&lane->sinks, message->sink)))
             continue;
         if (message->verdict == VERDICT_WAIT || message->verdict == VERDICT_DECLINED)
             missing_note(lane->missing, message, now_ms);
@@ -286,10 +292,18 @@ static int publish(struct lane *lane)
     return status;
 }
 
+/* A position passes the rows of sinks that are away: they are claimed and parked. */
+static bool claims_all_sinks(const struct lane *lane)
+{
+    return lane->options->outbox.on_sent == ON_SENT_POSITION && !lane->batch.parked;
+}
+
 /* A claim of outbox rows. A payload too large for every sink is not fetched. */
 static struct claim_request outbox_request(const struct lane *lane)
 {
-    struct claim_request claim = {.away = lane->sinks.away, .declined = &lane->declined};
+    bool by_position = lane->options->outbox.on_sent == ON_SENT_POSITION;
+    struct claim_request claim = {.away = by_position ? 0 : lane->sinks.away,
+                                  .declined = &lane->declined};
 
     for (int i = 0; i < lane->options->sink_count; i++) {
         int64_t bytes = broker_payload_max(lane->sinks.brokers[i]);
@@ -329,6 +343,8 @@ static struct claim_request begin_turn(struct lane *lane)
     declined_forget(&lane->declined, now_ms);
     claim.refused = turn == TURN_REFUSED;
     claim.parked = turn == TURN_PARKED;
+    if (claim.parked)
+        claim.away = lane->sinks.away;
     return claim;
 }
 

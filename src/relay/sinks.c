@@ -1,7 +1,11 @@
 #include "relay/sinks.h"
 
 #include "base/clock.h"
+#include "catalog/pauses.h"
 #include "message/outcome.h"
+
+#include <stdio.h>
+#include <string.h>
 
 /* The rows of other sinks wait during a probe, so it is short. A server that refuses the connection
  * does so at once. A server that is merely slow to connect gets a longer probe from time to time.
@@ -107,4 +111,26 @@ void sinks_pause(struct lane_sinks *sinks, uint64_t paused)
 bool sinks_are_all_paused(const struct lane_sinks *sinks)
 {
     return sinks->paused == all_sinks(sinks);
+}
+
+void sinks_hold(const struct lane_sinks *sinks, struct batch *batch)
+{
+    for (int i = 0; i < batch->count; i++) {
+        struct message *message = &batch->messages[i];
+        char line[128];
+
+        if (message->verdict != VERDICT_PENDING || message->sink < 0 ||
+            sinks_can_use(sinks, message->sink))
+            continue;
+        if ((sinks->paused & bit(message->sink)) == 0) {
+            batch_refuse(batch, message, VERDICT_WAIT, "sink %s is away",
+                         sinks->options->sinks[message->sink].name);
+            continue;
+        }
+        batch_refuse(batch, message, VERDICT_PAUSED, "paused: sink %s",
+                     sinks->options->sinks[message->sink].name);
+        (void)snprintf(line, sizeof line, PAUSED_PREFIX "sink %s",
+                       sinks->options->sinks[message->sink].name);
+        message->waits_for = batch_copy(batch, line, strlen(line));
+    }
 }

@@ -53,4 +53,7 @@ bool sinks_can_use(const struct lane_sinks *sinks, int sink);
 void sinks_mark_away(struct lane_sinks *sinks, int sink, const struct error *error);
 void sinks_mark_working(struct lane_sinks *sinks, int sink);
 
+/* Makes the messages of sinks that cannot be used wait: for `resume`, or for their destination. */
+void sinks_hold(const struct lane_sinks *sinks, struct batch *batch);
+
 #endif

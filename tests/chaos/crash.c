@@ -350,11 +350,17 @@ static const char *name_of(const struct session *session, const char *statement)
     return "other";
 }
 
+/* Settles rows of the outbox. */
+static bool settles(const char *statement)
+{
+    return strcmp(statement, "sent") == 0 || strcmp(statement, "pass") == 0;
+}
+
 static void before_statement(struct session *session, const char *statement)
 {
     if (strcmp(statement, "begin") == 0 && !session->commit_unsent)
         pass(0);
-    if (strcmp(statement, "sent") == 0)
+    if (settles(statement))
         pass(7);
     if (strcmp(statement, "begin") == 0)
         session->settling = false;
@@ -367,7 +373,7 @@ static void after_statement(struct session *session, const char *statement)
     push(session, name_of(session, statement));
     if (strcmp(statement, "lock") == 0 && !session->commit_unsent)
         fault = reach(1);
-    if (strcmp(statement, "sent") == 0) {
+    if (settles(statement)) {
         session->settling = true;
         fault = reach(8);
     }

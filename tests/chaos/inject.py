@@ -356,7 +356,7 @@ class Injector:
 
     def rename_column(self, fault):
         columns = ["payload", "topic", "event_id"]
-        columns += ["sent_at"] if self.options.on_sent == "mark" else []
+        columns += {"mark": ["sent_at"], "position": ["sent_at", "xid"]}.get(self.options.on_sent, [])
         column = columns[fault.number % len(columns)]
         rename = "SET lock_timeout = '8s'; ALTER TABLE outbox RENAME COLUMN %s TO %s"
         with self._table_alone(), self._schema_broken():
@@ -521,11 +521,11 @@ class Injector:
 
     def replay(self, _):
         """What was asked for is kept, and whether the command has said that it was done."""
-        if self.options.on_sent != "mark":
+        if self.options.on_sent == "delete":
             return "rows that were sent are gone"
         attempt = int(time.monotonic() * 1000)
         ids = self.lab.sql(
-            "WITH chosen AS (SELECT event_id FROM outbox WHERE sent_at IS NOT NULL"
+            f"WITH chosen AS (SELECT event_id FROM outbox WHERE NOT ({self.sampler.unsent})"
             " ORDER BY id DESC LIMIT 40), noted AS (INSERT INTO asked SELECT event_id,"
             f" {attempt}, false FROM chosen) SELECT event_id FROM chosen").split()
         if not ids:

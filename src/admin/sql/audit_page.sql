@@ -1,11 +1,11 @@
--- use: desk audit_page if marking has_sent_at
+-- use: desk audit_page if keeps_sent has_sent_at
 -- A page of the outbox for `audit`: the sent rows among the next {audit_rows}, in the order of their ids, and on each
 -- line the last id that was looked at (NULL: there are no more). Returns that id, where the row lies (as text), its
 -- id, and when it was sent in ms since 1970. A page without a sent row is one line of NULLs.
 -- NULL for any: $1 text the last id of the page before; $2 and $3 text the first and the last id; $4 timestamptz the
 -- earliest sent_at.
 WITH looked AS MATERIALIZED (
-    SELECT ctid AS place, {id} AS id, {sent_at}::timestamptz AS sent_at
+    SELECT ctid AS place, {id} AS id, {sent_time}::timestamptz AS sent_at
     FROM {outbox}
     WHERE ($1::text IS NULL OR {id} > $1::text::{id_type})
       AND ($2::text IS NULL OR {id} >= $2::text::{id_type})

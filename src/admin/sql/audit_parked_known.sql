@@ -1,4 +1,4 @@
--- use: desk audit_parked_known if marking has_sent_at
+-- use: desk audit_parked_known if keeps_sent has_sent_at
 -- The event ids of the next {known_rows} parked rows, whatever their state, for `audit`. Returns seq, the event id, and
 -- when the row was sent in ms since 1970 (NULL: it was not).
 -- $1 text the last seq of the page before; NULL: none.

@@ -1,4 +1,4 @@
--- use: desk audit_parked_page if marking has_sent_at
+-- use: desk audit_parked_page if keeps_sent has_sent_at
 -- A page of the parked table for `audit`: the next {audit_rows} rows that were sent and are no copies by `replay`.
 -- Returns seq, where the row lies (as text), its id, and when it was sent in ms since 1970.
 -- NULL for any: $1 text the last seq of the page before; $2 and $3 text the first and the last id; $4 timestamptz the

@@ -1,4 +1,4 @@
--- use: desk audit_since if marking has_sent_at
+-- use: desk audit_since if keeps_sent has_sent_at
 -- The moment of --since, also in ms since 1970; NULL: any time.
 -- Since: $1 int8 a duration before now in ms, or else $2 timestamptz.
 SELECT since, (extract(epoch FROM since) * 1000)::int8

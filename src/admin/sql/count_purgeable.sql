@@ -3,4 +3,4 @@
 -- $1 int8 the age in ms.
 SELECT count(*)
 FROM {outbox}
-WHERE {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
+WHERE {sent_time} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}

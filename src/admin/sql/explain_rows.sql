@@ -11,7 +11,7 @@ WITH found AS MATERIALIZED (
                 ELSE 'sent, or left out by where' END AS state,
                 {else}
                 {if marked_by_time}
-                ELSE CASE WHEN {sent_at} IS NULL THEN 'left out by where' ELSE 'sent' END END AS state,
+                ELSE CASE WHEN {sent_time} IS NULL THEN 'left out by where' ELSE 'sent' END END AS state,
                 {else}
                 ELSE 'left out by where' END AS state,
                 {end}

@@ -9,7 +9,7 @@ WITH purged AS (
         {if sequential_ids}
         SELECT ctid
         FROM (
-            SELECT ctid, {sent_at} AS relay_sent_at
+            SELECT ctid, {sent_time} AS relay_sent_at
             FROM {outbox}
             WHERE {was_sent}
             ORDER BY {id} LIMIT {purge_rows}
@@ -18,10 +18,10 @@ WITH purged AS (
         {else}
         SELECT ctid
         FROM {outbox}
-        WHERE {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
+        WHERE {sent_time} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
         LIMIT {purge_rows}
         {end}))
-      AND {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
+      AND {sent_time} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
     RETURNING 1
 )
 SELECT count(*) FROM purged

@@ -5,7 +5,7 @@
 {if sequential_ids}
 SELECT relay_row::text, relay_id::text
 FROM (
-    SELECT ctid AS relay_row, {id} AS relay_id, {sent_at} AS relay_sent_at
+    SELECT ctid AS relay_row, {id} AS relay_id, {sent_time} AS relay_sent_at
     FROM {outbox}
     WHERE ($2::text = '' OR {id} > nullif($2::text, '')::{id_type}) AND {was_sent}
     ORDER BY {id} LIMIT {purge_rows}
@@ -15,6 +15,6 @@ WHERE relay_sent_at < clock_timestamp() - $1::int8 * interval '1 millisecond'
 SELECT ctid::text, ctid::text
 FROM {outbox}
 WHERE ($2::text = '' OR ctid > nullif($2::text, '')::tid)
-  AND {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
+  AND {sent_time} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
 ORDER BY ctid LIMIT {purge_rows}
 {end}

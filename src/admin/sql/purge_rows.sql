@@ -3,7 +3,7 @@
 -- $1 int8 the age in ms; $2 tid[] the rows.
 WITH purged AS (
     DELETE FROM {outbox}
-    WHERE ctid = ANY ($2::tid[]) AND {sent_at} < clock_timestamp() - $1::int8 * interval '1 millisecond'
+    WHERE ctid = ANY ($2::tid[]) AND {sent_time} < clock_timestamp() - $1::int8 * interval '1 millisecond'
       AND {was_sent}
     RETURNING 1
 )

@@ -4,10 +4,10 @@ SELECT 'ok' AS level,
        'on_sent = "delete" leaves nothing to audit, and nothing to send again if a broker loses what it has'
        ' acknowledged' AS text,
        '[outbox] on_sent = "mark", with a retention, keeps sent rows for that' AS fix
-WHERE {if marking}false{else}true{end}
+WHERE {if keeps_sent}false{else}true{end}
 UNION ALL
 SELECT 'warning', format('rows whose %s is set count as sent, although on_sent is "delete"', {sent_at_text}), ''
-WHERE {if marking}false{else}{if has_sent_at}true{else}false{end}{end}
+WHERE {if keeps_sent}false{else}{if has_sent_at}true{else}false{end}{end}
 UNION ALL
 SELECT 'ok', 'with the rights of the relay, ' || {called_text}, ''
 WHERE {called_text} <> ''

@@ -18,6 +18,11 @@ WITH needed (place, name, what, attribute) AS (VALUES
     (11, {slice_table_text}, 'SELECT', NULL),
     (12, {slice_table_text}, 'UPDATE', 'slices')
 {end}
+{if position},
+    (13, {progress_text}, 'SELECT', NULL),
+    (14, {progress_text}, 'INSERT', NULL),
+    (15, {progress_text}, 'DELETE', NULL)
+{end}
 ), denied AS (
     SELECT n.place, n.name, n.what, n.attribute, '"' || replace(n.attribute, '"', '""') || '"' AS quoted
     FROM needed n

@@ -3,7 +3,7 @@
 -- publications without a replica identity, triggers, rules.
 (SELECT 'warning' AS level,
         format('foreign key %I of table %s references the outbox: a row that it references can be neither'
-               ' {if marking}purged{else}deleted{end} nor parked, and its key waits', conname, conrelid::regclass)
+               ' {if keeps_sent}purged{else}deleted{end} nor parked, and its key waits', conname, conrelid::regclass)
             AS text,
         'make the foreign key ON DELETE CASCADE or SET NULL, or drop it' AS fix
  FROM pg_catalog.pg_constraint
@@ -34,7 +34,7 @@ UNION ALL
      SELECT 'trigger', tgname
      FROM pg_catalog.pg_trigger
      WHERE tgrelid = {outbox_oid} AND NOT tgisinternal AND tgenabled <> 'D'
-       AND tgtype & {if marking}(8 | 16){else}8{end} <> 0
+       AND tgname <> '{position_trigger}' AND tgtype & {if marking}(8 | 16){else}8{end} <> 0
      UNION ALL
      SELECT 'rule', rulename
      FROM pg_catalog.pg_rewrite

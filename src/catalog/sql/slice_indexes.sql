@@ -6,7 +6,8 @@
 SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname),
        pg_get_indexdef(i.indexrelid, 1, true),
        i.indisvalid AND m.amname = 'btree' AND i.indoption[0] = 0 AND i.indoption[1] = 0 AND a.attname = $1
-       AND CASE WHEN i.indpred IS NULL THEN $4 = 'delete'
+       AND CASE WHEN i.indpred IS NULL THEN $4 <> 'mark'
+                WHEN $4 = 'position' THEN false
                 WHEN $5 = 'where' THEN true
                 ELSE pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NULL)', coalesce($2::text, '')) END,
        c.relname = $3,

@@ -131,8 +131,9 @@ static void check_names(const struct loader *loader)
                        text_escape(shown, sizeof shown, outbox->table, strlen(outbox->table)),
                        problem);
     for (int i = 0; i < COLUMN_COUNT; i++)
-        check_value(loader, i == COLUMN_DUE ? toml_find(loader->root, "outbox") : columns,
-                    column_name((enum column)i), outbox->columns[i]);
+        if (i != COLUMN_XID)
+            check_value(loader, i == COLUMN_DUE ? toml_find(loader->root, "outbox") : columns,
+                        column_name((enum column)i), outbox->columns[i]);
     for (int i = 0; i < outbox->header_count; i++)
         check_header(loader, &outbox->headers[i]);
 }
@@ -177,11 +178,35 @@ static void check_lists(const struct loader *loader)
         return;
     }
     if (outbox->on_sent != ON_SENT_MARK)
-        report_problem(loader->report, node, "mark: has no use with on_sent = \"delete\"");
+        report_problem(loader->report, node, "mark: has no use with on_sent = \"%s\"",
+                       outbox_on_sent(outbox));
     if (outbox->where == NULL)
         report_problem(loader->report, node,
                        "mark: needs a `where` that is true for unsent rows, and no longer once a "
                        "row is marked");
+}
+
+/* A position says of all earlier rows of a slice that they are sent. */
+static void check_position(const struct loader *loader)
+{
+    const struct outbox_options *outbox = &loader->config->relay.outbox;
+    const struct {
+        const char *key;
+        const char *section;
+        bool is_wrong;
+        const char *why;
+    } rules[] = {
+        {"order", "outbox", outbox->order != ORDER_KEY, "must be \"key\""},
+        {"where", "outbox", outbox->where != NULL, "must not be set"},
+        {"due", "outbox", outbox->columns[COLUMN_DUE] != NULL, "must not be set"},
+        {"park", "outbox", outbox->park != NULL, "must not be set"},
+        {"preset", "outbox", outbox->preset_columns != NULL, "must be \"default\""},
+    };
+
+    for (size_t i = 0; outbox->on_sent == ON_SENT_POSITION && i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].is_wrong)
+            report_problem(loader->report, locate(loader, rules[i].section, rules[i].key),
+                           "%s: %s with on_sent = \"position\"", rules[i].key, rules[i].why);
 }
 
 /* It becomes part of SQL that is shown on one line. PostgreSQL checks its content. */
@@ -312,6 +337,7 @@ void check_config(const struct loader *loader)
     check_url(loader);
     check_names(loader);
     check_own_columns(loader);
+    check_position(loader);
     check_lists(loader);
     check_line(loader, "where", loader->config->relay.outbox.where);
     check_line(loader, "mark", loader->config->relay.outbox.mark);

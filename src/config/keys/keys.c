@@ -14,7 +14,7 @@
 #define IN_SINK(field) offsetof(struct sink_options, field)
 #define IN_ROUTE(field) offsetof(struct route_source, field)
 
-static const char *const on_sent_words[] = {"mark", "delete", NULL};
+static const char *const on_sent_words[] = {"mark", "delete", "position", NULL};
 static const char *const order_words[] = {"key", "none", NULL};
 static const char *const switch_words[] = {"off", "on", NULL};
 static const char *const event_words[] = {"off", "binary", "structured", NULL};

@@ -1,10 +1,10 @@
--- use: desk repair_ids if marking has_sent_at
+-- use: desk repair_ids if keeps_sent has_sent_at
 -- The rows that `audit --repair` sends again: of those that the ids and event ids name, the ones that are still there
 -- and have no copy that waits to be sent; ids that name no row are no error here. Returns the ids of
 -- the rows and their keys (replay.sql) as arrays.
 WITH hits AS MATERIALIZED (
     SELECT {id} AS id, {identity} AS identity, ({id}::text || ' ' || {identity}) AS row_key FROM {outbox}
-    WHERE {id} = ANY ({$ids}::text[]::{id_type}[]) AND {sent_at} IS NOT NULL
+    WHERE {id} = ANY ({$ids}::text[]::{id_type}[]) AND {sent_time} IS NOT NULL
       AND {was_sent}
       AND coalesce(CASE WHEN {id} IN (SELECT id FROM {parked} WHERE sent_at IS NOT NULL AND replayed_at IS NULL)
           THEN {event_id}::text END = ANY ({$event_ids}::text[]), true)

@@ -1,5 +1,5 @@
--- use: desk replay if marking has_sent_at with changed
--- use: desk replay_count if marking has_sent_at
+-- use: desk replay if keeps_sent has_sent_at with changed
+-- use: desk replay_count if keeps_sent has_sent_at
 -- One step of `replay`: copies sent rows into the parked table, due at once; or counts what it would copy. Returns the
 -- number of rows, the last id that was looked at (NULL: there are no more), and the last one that was copied; for a dry
 -- run also a line for each of its first ten rows: id, sent_at, topic.
@@ -12,7 +12,7 @@
 -- The parameters are NULL for any: "place" is the last id of the step before, "rows" are ids, "keys" are keys, and
 -- "step" is how many rows are copied at most.
 WITH looked AS MATERIALIZED (
-    SELECT ctid AS place, {id} AS id, {sent_at} AS sent_at, {topic} AS topic
+    SELECT ctid AS place, {id} AS id, {sent_time} AS sent_at, {topic} AS topic
     FROM {outbox}
     WHERE ({$place}::text IS NULL OR {id} > {$place}::text::{id_type})
       AND ({$rows}::text IS NULL OR {id} = ANY ({$rows}::text::{id_type}[]))

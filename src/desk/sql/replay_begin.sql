@@ -1,4 +1,4 @@
--- use: desk replay_begin if marking has_sent_at
+-- use: desk replay_begin if keeps_sent has_sent_at
 -- The moment of --since, and that of this command: rows sent later are not replayed; and whether all ids are integers,
 -- 1 or NULL, so that the index on an integer id can be used.
 SELECT CASE WHEN {$since_ms}::int8 IS NOT NULL THEN now() - {$since_ms}::int8 * interval '1 millisecond'

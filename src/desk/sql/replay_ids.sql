@@ -1,5 +1,5 @@
--- use: desk replay_ids if marking has_sent_at integer_ids with $ids $numbers
--- use: desk replay_words if marking has_sent_at with $ids
+-- use: desk replay_ids if keeps_sent has_sent_at integer_ids with $ids $numbers
+-- use: desk replay_words if keeps_sent has_sent_at with $ids
 -- The rows that ids and event ids of any type name, or ids alone, all of them integers: then the index on the id is
 -- used. An id that names no sent row, or several, is an error. Returns the ids of the rows and their keys (replay.sql)
 -- as arrays.
@@ -17,13 +17,13 @@ WITH relay_wanted AS (
     {else}
     JOIN relay_wanted ON {id}::text = {if id_is_uuid}lower(relay_word){else}relay_word{end}
     {end}
-    WHERE {sent_at} IS NOT NULL AND {was_sent}
+    WHERE {sent_time} IS NOT NULL AND {was_sent}
     {if !$numbers}
     UNION
     SELECT {id} AS id, relay_word, {event_id}::text, ({id}::text || ' ' || {identity})
     FROM {outbox}
     JOIN relay_wanted ON {event_id}::text = {if event_id_is_uuid}lower(relay_word){else}relay_word{end}
-    WHERE {sent_at} IS NOT NULL AND {was_sent}
+    WHERE {sent_time} IS NOT NULL AND {was_sent}
     {end}
     UNION
     SELECT id, relay_word, event_id::text, (id::text || ' ' || coalesce(identity, '@' || seq))

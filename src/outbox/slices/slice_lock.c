@@ -399,6 +399,69 @@ bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *
     return expected && lock->empty_claims < EMPTY_CLAIMS_MAX;
 }
 
+static bool is_settled(const struct message *message)
+{
+    return message->outcome != OUTCOME_UNSENT && message->outcome != OUTCOME_REFUSED;
+}
+
+/* How far the position of a slice may move: the id of the last settled row before one that stays
+ * unsent; HORIZON_UNKNOWN: not at all. *is_end: the claim saw the slice to its end, and all of its
+ * rows are settled. */
+static int64_t passed_id(const struct claimed_range *claimed, const struct batch *batch,
+                         bool *is_end)
+{
+    int64_t last = HORIZON_UNKNOWN;
+    bool stops = false;
+
+    for (int i = 0; i < batch->count && !stops; i++) {
+        const struct message *message = &batch->messages[i];
+
+        if (message->slice != claimed->slice)
+            continue;
+        stops = !is_settled(message);
+        if (!stops)
+            last = wire_integer(message->id);
+    }
+    *is_end = !stops && claimed->last == INT64_MAX;
+    return last;
+}
+
+int slice_lock_queue_pass(struct slice_lock *lock, struct batch *batch, bool *queued,
+                          struct error *error)
+{
+    bool knows_stable = lock->report_to != NULL && lock->stamp.epoch != 0;
+    uint64_t stable = htobe64((uint64_t)(knows_stable ? lock->stamp.stable_low : HORIZON_UNKNOWN));
+    int32_t slices[SLICES_PER_CLAIM_MAX];
+    int64_t lasts[SLICES_PER_CLAIM_MAX];
+    bool ends[SLICES_PER_CLAIM_MAX];
+    uint32_t number;
+    struct array params[5];
+    int count = 0;
+
+    for (int i = 0; i < lock->locked_count; i++) {
+        slices[count] = lock->claimed[i].slice;
+        lasts[count] = passed_id(&lock->claimed[i], batch, &ends[count]);
+        count += lasts[count] != HORIZON_UNKNOWN;
+    }
+    *queued = count > 0;
+    if (count == 0)
+        return 0;
+    number = htobe32((uint32_t)count);
+    batch_array_begin(&params[0], batch, ARRAY_INT4, count, (size_t)count * sizeof *slices);
+    params[1] = (struct array){.bytes = (char *)&number, .len = sizeof number};
+    batch_array_begin(&params[2], batch, ARRAY_INT8, count, (size_t)count * sizeof *lasts);
+    batch_array_begin(&params[3], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
+    params[4] = (struct array){.bytes = (char *)&stable, .len = sizeof stable};
+    if (params[0].bytes == NULL || params[2].bytes == NULL || params[3].bytes == NULL)
+        return error_no_memory(error);
+    for (int i = 0; i < count; i++) {
+        array_add_int4(&params[0], slices[i]);
+        array_add_int8(&params[2], lasts[i]);
+        array_add_int4(&params[3], ends[i]);
+    }
+    return session_queue(lock->owner.session, "pass", 5, params, false, error);
+}
+
 static void postpone(struct slice_lock *lock, int count)
 {
     choice_postpone(&lock->choice, lock->locked, count, clock_now_ms() + POSTPONE_MS);

@@ -74,6 +74,11 @@ void slice_lock_forget(struct slice_lock *lock);
 /* One of the locked slices has a row that holds up the claim: puts that slice off
  * (choice_postpone). */
 void slice_lock_postpone(struct slice_lock *lock);
+/* With on_sent = "position": queues the statement that moves the positions of the locked slices
+ * over the rows that are settled, up to the first that stays unsent. *queued: some position moves.
+ * Returns 0, or -1 with *error set. */
+int slice_lock_queue_pass(struct slice_lock *lock, struct batch *batch, bool *queued,
+                          struct error *error);
 /* Raises the bounds after the batch was settled and committed, unless a row of it stays unsent. */
 void slice_lock_note_settled(struct slice_lock *lock, const struct batch *batch);
 

@@ -244,7 +244,8 @@ static void plan_scans(struct watch *watch, struct scan *bounds, struct scan *fu
         watch->epoch_ms = now_ms;
         watch->lowest_searched = false;
     }
-    *full = (struct scan){.full = watch->first_scanned == slices};
+    *full = (struct scan){.full = watch->first_scanned == slices &&
+                                  watch->options->on_sent != ON_SENT_POSITION};
     if (watch->first_scanned < slices && watch->view.stamp.stable_high == HORIZON_UNKNOWN &&
         now_ms < watch->epoch_ms + FIRST_WAIT_MS)
         return;

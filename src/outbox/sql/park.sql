@@ -2,11 +2,12 @@
 -- Parks rows: moves them from the outbox. A destination that has a probe already gets no second one.
 -- $1 tid[] rows; $2 int4 their number; $3 text[] why; $4 int4[] attempts; $5 int8[] ms until the next attempt (-1:
 -- dead, -2: waits for an earlier row of its key); $6 text[] the destination that the row waits for (NULL: none).
+-- With on_sent = "position" the claim locks no row, and another row may have its place: $7 text[] the ids.
 WITH given AS (
     {given}
 ), gone AS (
     DELETE FROM {outbox}
-    WHERE ctid = ANY ($1::tid[])
+    WHERE ctid = ANY ($1::tid[]){if position} AND {id}::text = ANY ($7::text[]){end}
     RETURNING {moved_columns}, {more_headers} AS more_headers, {not_before} AS not_before, {identity} AS identity,
               ctid AS relay_row
 ), touched AS (

@@ -4,8 +4,9 @@
 -- it.
 -- $1 text[] what this relay's configuration declines: rows that wait for it are left to others.
 SELECT EXISTS (
-           SELECT FROM {outbox}
-           WHERE {unsent} AND {is_not_noted} AND {if id_is_not_null}true{else}{id} IS NOT NULL{end})
+           SELECT FROM {if position}{position_rows}{else}{outbox}{end}
+           WHERE {if position}true{else}{unsent}{end} AND {is_not_noted}
+             AND {if id_is_not_null}true{else}{id} IS NOT NULL{end})
        OR EXISTS (
            SELECT FROM {parked} head
            WHERE due <= now() AND sent_at IS NULL AND state <> 'dead' AND {is_head}

@@ -7,7 +7,7 @@ WITH touched AS (
     {if in_place}
     DELETE FROM {parked}
     {else}
-    {if marking}
+    {if keeps_sent}
     UPDATE {parked} relay_kept
     SET state = 'sent', sent_at = clock_timestamp(), due = NULL, error = NULL,
         ({moved_names}, more_headers, raw, identity) = (

@@ -19,6 +19,9 @@ earlier AS MATERIALIZED (
              unnest(current_setting('outbox_relay.lows')::int8[]),
              unnest(current_setting('outbox_relay.highs')::int8[])
          ) AS bounds (relay_slice, relay_low, relay_high) USING (relay_slice),
+         {if position}
+         {progress_at},
+         {end}
          LATERAL (
              SELECT {outbox_name}.{id} AS id, CASE WHEN relay_number <= {passed_rows} THEN relay_key END AS key_text
              FROM (
@@ -27,13 +30,13 @@ earlier AS MATERIALIZED (
                      SELECT *
                      FROM {outbox}
                      WHERE ({slice_of_row}, {id}) >= (
-                               relay_slice, CASE WHEN (
+                               relay_slice, {if position}greatest(relay_from, {end}CASE WHEN (
                                    SELECT (
                                        SELECT {are_running}
                                        FROM (SELECT current_setting('outbox_relay.holders')::xid8[] AS xids) holders)
-                               ) THEN relay_high ELSE relay_low END)
+                               ) THEN relay_high ELSE relay_low END{if position}){end})
                        AND ({slice_of_row}, {id}) <= (relay_slice, relay_last)
-                       AND {unsent} AND {is_not_noted}
+                       AND {if position}{is_unsent_at}{else}{unsent}{end} AND {is_not_noted}
                      ORDER BY {slice_of_row}, {outbox_name}.{id} LIMIT {passed_rows} + 1
                  ) {outbox_name}
              ) {outbox_name},

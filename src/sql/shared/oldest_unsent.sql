@@ -4,14 +4,21 @@ SELECT {id} AS id, {event_id} AS event_id, {topic} AS topic, {key} AS key, {type
 FROM
     {if by_slice}
     generate_series(0, {slices} - 1) relay_slices (relay_slice),
+    {if position}
+    {progress_at},
+    {end}
     LATERAL (
         SELECT *
         FROM {outbox}
-        WHERE {unsent} AND {is_not_noted}
+        WHERE {if position}{is_unsent_at}{else}{unsent}{end} AND {is_not_noted}
+          {if position}
+          AND ({slice_of_row}, {id}) >= (relay_slice, relay_from)
+          {else}
           {if unsent_from}
           AND ({slice_of_row}, {id}) >= (relay_slice, {unsent_from})
           {else}
           AND {slice_of_row} >= relay_slice
+          {end}
           {end}
           AND {slice_of_row} < relay_slice + 1
         ORDER BY {slice_of_row}, {id} LIMIT {if few_rows}16{else}$1::int8{end}

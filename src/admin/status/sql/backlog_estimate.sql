@@ -14,30 +14,35 @@ WITH parts AS (
     FROM (
         SELECT {if by_slice}{slices}, greatest(512 / {slices}, 8){else}1, 512{end},
                {if unsent_from}{unsent_from}{else}'-9223372036854775808'::int8{end}
-    ) chosen (slices, parts, relay_from),
+    ) chosen (slices, parts, relay_least),
     LATERAL (SELECT greatest({count_max} / (slices * parts), 10) AS relay_most) most,
     generate_series(0, slices - 1) relay_slices (relay_slice),
+        {if position}
+        {progress_at},
+        {end}
     LATERAL (
         SELECT {id} AS lowest
         FROM {outbox}
-        WHERE {unsent}
+        WHERE {if position}{is_unsent_at}{else}{unsent}{end}
           {if by_slice}
-          AND ({slice_of_row}, {id}) >= (relay_slice, relay_from) AND {slice_of_row} < relay_slice + 1
+          AND ({slice_of_row}, {id}) >= (relay_slice, {if position}relay_from{else}relay_least{end})
+              AND {slice_of_row} < relay_slice + 1
         ORDER BY {slice_of_row}, {id} LIMIT 1
           {else}
-          AND {id} >= relay_from
+          AND {id} >= relay_least
         ORDER BY {id} LIMIT 1
           {end}
     ) first,
     LATERAL (
         SELECT {id} AS highest
         FROM {outbox}
-        WHERE {unsent}
+        WHERE {if position}{is_unsent_at}{else}{unsent}{end}
           {if by_slice}
-          AND ({slice_of_row}, {id}) >= (relay_slice, relay_from) AND {slice_of_row} < relay_slice + 1
+          AND ({slice_of_row}, {id}) >= (relay_slice, {if position}relay_from{else}relay_least{end})
+              AND {slice_of_row} < relay_slice + 1
         ORDER BY {slice_of_row} DESC, {id} DESC LIMIT 1
           {else}
-          AND {id} >= relay_from
+          AND {id} >= relay_least
         ORDER BY {id} DESC LIMIT 1
           {end}
     ) last,
@@ -52,7 +57,7 @@ WITH parts AS (
         FROM (
             SELECT {id} AS id
             FROM {outbox}
-            WHERE {unsent}
+            WHERE {if position}{is_unsent_at}{else}{unsent}{end}
               {if by_slice}
               AND ({slice_of_row}, {id}) >= (relay_slice, relay_start)
               AND ({slice_of_row}, {id}) < (relay_slice, relay_next)

@@ -11,7 +11,11 @@ SELECT jsonb_build_object(
         / nullif(extract(epoch FROM at)::numeric - ($1::jsonb #>> '{_before, _settled, 1}')::numeric, 0), 6)))
 FROM (
     SELECT clock_timestamp() AS at, (
+        {if position}
+        SELECT max(top) FROM {progress}) AS settled
+        {else}
         SELECT {if marking}n_tup_upd{else}n_tup_del{end}
         FROM pg_catalog.pg_stat_user_tables
         WHERE relid = to_regclass({outbox_text})) AS settled
+        {end}
 ) now

@@ -36,7 +36,16 @@ bounds AS MATERIALIZED (
 SELECT coalesce(array_to_string(locked_slices, ','), '') AS locked,
        (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1) AS slices,
        (SELECT valid FROM bounds) AS valid,
-       {if lean}true{else}coalesce(to_regclass({outbox_text})::oid = {outbox_oid}, false){end} AS same,
+       {if lean}true{else}coalesce(to_regclass({outbox_text})::oid = {outbox_oid}, false){end}
+           {if position}
+           {if sequence}
+           AND $5::int8 <= coalesce(pg_sequence_last_value({sequence}), '-9223372036854775808'::int8)
+           {end}
+           AND EXISTS (
+               SELECT FROM {control}
+               WHERE kind = 'setting' AND name = 'position' AND starts_with(value, ({position_nodes}) || ' '))
+           {end}
+           AS same,
        set_config('outbox_relay.slices', coalesce(locked_slices::text, '{}'), true),
        set_config('outbox_relay.lows', coalesce(lows::text, '{}'), true)
        {if !lean},
@@ -63,16 +72,25 @@ FROM (
             WHERE slice_row.slice = relay_candidate.slice AND slice_row.slices = {slices}
               AND (SELECT is_kept FROM wal) IS NOT NULL
               AND (relay_candidate.more <> 0 OR EXISTS (
-                  SELECT FROM {outbox}
+                  SELECT FROM
+                      {if position}
+                      (SELECT relay_candidate.slice AS relay_slice) relay_row,
+                      {progress_at},
+                      LATERAL (SELECT * FROM {outbox} WHERE {is_unsent_at}) {outbox_name}
+                      {else}
+                      {outbox}
+                      {end}
                   WHERE ({slice_of_row}, {id}) >= (
                             relay_candidate.slice,
+                            {if position}greatest(relay_from, {end}
                             {if lean}
-                            relay_candidate.low)
+                            relay_candidate.low
                             {else}
-                            CASE WHEN (SELECT running FROM held) THEN relay_candidate.high ELSE relay_candidate.low END)
+                            CASE WHEN (SELECT running FROM held) THEN relay_candidate.high ELSE relay_candidate.low END
                             {end}
+                            {if position}){end})
                     AND {slice_of_row} < relay_candidate.slice + 1
-                    AND {unsent}
+                    AND {if position}true{else}{unsent}{end}
                     {if !lean}
                     AND CASE WHEN {is_not_noted} THEN ($9::int8 = 0 OR coalesce($9::int8 >> ({sink}), 0) & 1 = 0) END
                     {end}

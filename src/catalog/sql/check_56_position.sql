@@ -1,0 +1,39 @@
+-- use: run check_56_position if position
+-- Of check: what on_sent = "position" needs of the outbox. A low id says that no lower one will come, so ids must be
+-- drawn by the INSERT; the transaction of a row must be one of this cluster.
+WITH drawn AS ({id_sequence})
+SELECT 'error' AS level,
+       format('with on_sent = "position" the ids of %s must be drawn one by one: sequence %s has CACHE %s, INCREMENT'
+              ' %s', {outbox_text}, quoted, cache, step) AS text,
+       format('ALTER SEQUENCE %s INCREMENT 1 CACHE 1 NO CYCLE;', quoted) AS fix
+FROM drawn WHERE cache > 1 OR step < 0 OR cycles
+UNION ALL
+SELECT 'error', format('with on_sent = "position" the ids of %s must come from a sequence of their column, which this'
+                       ' role may read', {outbox_text}),
+       coalesce((SELECT format('GRANT SELECT ON SEQUENCE %s TO %s;', quoted, {role_text}) FROM drawn), '')
+WHERE NOT EXISTS (SELECT FROM drawn WHERE is_readable)
+UNION ALL
+SELECT 'error', format('column %s of %s has lost its default: inserts fail, or say nothing of their transaction',
+                       {xid_text}, {outbox_text}),
+       format('ALTER TABLE %s ALTER COLUMN %s SET DEFAULT pg_catalog.pg_current_xact_id();', {outbox_text}, {xid_text})
+WHERE NOT EXISTS (
+    SELECT FROM pg_catalog.pg_attrdef d
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+    WHERE d.adrelid = {outbox_oid} AND a.attname = {xid_name}
+      AND pg_get_expr(d.adbin, d.adrelid) LIKE '%pg_current_xact_id()')
+UNION ALL
+SELECT 'warning', format('no trigger keeps applications from changing the key of an unsent row of %s, which is then not'
+                         ' sent', {outbox_text}),
+       format('CREATE TRIGGER {position_trigger} BEFORE UPDATE OF %s, %s, %s ON %s FOR EACH ROW EXECUTE FUNCTION %s();',
+              {id_text}, {key_text_name}, {xid_text}, {outbox_text}, {progress_text})
+WHERE NOT EXISTS (
+    SELECT FROM pg_catalog.pg_trigger
+    WHERE tgrelid = {outbox_oid} AND tgname = '{position_trigger}' AND tgenabled IN ('O', 'A'))
+{if readable}
+UNION ALL
+SELECT 'warning', format('rows of %s come from transactions of another cluster: they may be sent more than once as long'
+                         ' as a transaction that was there before is running', {outbox_text}),
+       'let the restored or replicated rows be inserted without ' || {xid_text}
+FROM (SELECT {xid} AS newest FROM {outbox} ORDER BY {outbox_name}.{id} DESC LIMIT 1) last
+WHERE newest >= pg_snapshot_xmax(pg_current_snapshot())
+{end}

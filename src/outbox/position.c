@@ -1,0 +1,59 @@
+#include "outbox/position.h"
+
+#include "base/log.h"
+
+#include <string.h>
+
+static int is_current(struct outbox *outbox, const struct array *system, bool *is,
+                      struct error *error)
+{
+    PGresult *result = session_run(&outbox->session, "position_era", 1, system, error);
+
+    if (result == NULL)
+        return -1;
+    *is = PQgetvalue(result, 0, 0)[0] == 't';
+    PQclear(result);
+    return 0;
+}
+
+/* Another lane may have done it meanwhile; then it is done again, which changes nothing more. */
+static int begin_anew(struct outbox *outbox, const struct array *system, struct error *error)
+{
+    struct session *session = &outbox->session;
+    PGresult *moved;
+    bool is = false;
+
+    if (session_execute(session, "BEGIN", error) < 0)
+        return -1;
+    moved = session_run(session, "lock_all_slices", 0, NULL, error);
+    if (moved == NULL)
+        return -1;
+    PQclear(moved);
+    if (is_current(outbox, system, &is, error) < 0)
+        return -1;
+    if (!is) {
+        moved = session_run(session, "position_anew", 1, system, error);
+        if (moved == NULL)
+            return -1;
+        if (strcmp(PQcmdTuples(moved), "0") != 0)
+            log_warn("ids of table %s may begin anew: each slice is read from its first row",
+                     outbox->table.quoted);
+        PQclear(moved);
+    }
+    return session_execute(session, "COMMIT", error);
+}
+
+int position_settle(struct outbox *outbox, struct error *error)
+{
+    const struct array system = {.bytes = outbox->server.system,
+                                 .len = strlen(outbox->server.system)};
+    bool is = false;
+
+    if (outbox->options->on_sent != ON_SENT_POSITION)
+        return 0;
+    if (is_current(outbox, &system, &is, error) < 0)
+        return -1;
+    if (is)
+        return 0;
+    return begin_anew(outbox, &system, error);
+}

@@ -1,0 +1,267 @@
+/*
+ * on_sent = "position": rows are never touched, the position of a slice says what is sent.
+ */
+#include "integration/program.h"
+
+#include <signal.h>
+
+#define BY_POSITION "on_sent = \"position\"\nslices = 4\n"
+
+static void write_position_config(struct fixture *fixture, const char *outbox, const char *rest)
+{
+    write_relay_toml(fixture,
+                     "[outbox]\n%s\n[relay]\npoll_interval = \"20ms\"\nbatch = 20\n"
+                     "[retry]\nbackoff = \"20ms\"\nbackoff_max = \"100ms\"\n%s\n",
+                     outbox, rest);
+}
+
+static void configure_position(struct fixture *fixture)
+{
+    write_position_config(fixture, BY_POSITION, STDOUT_SINK);
+}
+
+static int set_up_position(void **state)
+{
+    return fixture_open(state, configure_position);
+}
+
+FIXTURE(set_up_position, fixture_close)
+
+/* Rows of seven keys; the payload of a row is its number, which rises within each key. */
+static void insert_rows(PGconn *conn, int first, int count)
+{
+    sql(conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i %% 7, to_jsonb(i)"
+        " FROM generate_series(%d, %d) i",
+        first, first + count - 1);
+}
+
+static void assert_printed(struct fixture *fixture, int rows)
+{
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), rows);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
+                     rows);
+    assert_keys_printed_in_order(fixture);
+}
+
+static void start_relay(struct fixture *fixture)
+{
+    process_free(&fixture->process);
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&fixture->process, "relaying from");
+}
+
+static void stop_relay(struct fixture *fixture)
+{
+    process_stop(&fixture->process, SIGTERM);
+    expect(fixture, fixture->process.status, 0);
+    load_printed(fixture, fixture->process.out);
+}
+
+static void assert_sql_error(PGconn *conn, const char *statement)
+{
+    PGresult *result = PQexec(conn, statement);
+
+    assert_int_equal(PQresultStatus(result), PGRES_FATAL_ERROR);
+    PQclear(result);
+}
+
+#define UNPASSED                                                                                   \
+    "SELECT count(*) FROM outbox o WHERE NOT EXISTS (SELECT FROM outbox_progress p WHERE"          \
+    " p.slice = mod(hashtext(coalesce(o.key, o.id::text)) & 2147483647, 4) AND p.top >= o.id"      \
+    " AND (o.id < p.low OR EXISTS (SELECT FROM unnest(p.ends, p.snapshots) s (last, seen)"         \
+    " WHERE o.id <= last AND pg_visible_in_snapshot(o.xid, seen))))"
+
+TEST(sent_rows_are_not_touched_and_each_is_sent_once)
+{
+    struct fixture *fixture = *state;
+    insert_rows(fixture->conn, 1, 300);
+    drain_printed(fixture, 0);
+    insert_rows(fixture->conn, 301, 5);
+    drain_printed(fixture, 0);
+    drain_printed(fixture, 0);
+    assert_printed(fixture, 305);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"
+                                               " AND xmax = 0"),
+                     305);
+    assert_int_equal(sql_number(fixture->conn, UNPASSED), 0);
+}
+
+TEST(rows_that_are_committed_late_are_sent_after_the_position_has_passed_their_ids)
+{
+    struct fixture *fixture = *state;
+    PGconn *slow = harness_connect(fixture->url);
+    PGconn *prepared = harness_connect(fixture->url);
+
+    sql(slow, "BEGIN; SAVEPOINT a");
+    sql(slow, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'slow', '1')");
+    sql(slow, "RELEASE a; SAVEPOINT b");
+    sql(slow, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'gone', '1')");
+    sql(slow, "ROLLBACK TO b");
+    sql(prepared, "BEGIN");
+    sql(prepared, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'prepared', '1')");
+    sql(prepared, "PREPARE TRANSACTION 'position'");
+    insert_rows(fixture->conn, 1, 200);
+    start_relay(fixture);
+    wait_for_number(fixture->conn, 1, "SELECT (count(*) >= 4)::int FROM outbox_progress");
+    wait_for_number(fixture->conn, 0, UNPASSED);
+    sql(slow, "COMMIT");
+    insert_rows(fixture->conn, 201, 200);
+    sql(prepared, "COMMIT PREPARED 'position'");
+    wait_for_number(fixture->conn, 0, UNPASSED);
+    stop_relay(fixture);
+    assert_printed(fixture, 402);
+    PQfinish(slow);
+    PQfinish(prepared);
+}
+
+TEST(ids_that_begin_anew_hide_no_row)
+{
+    struct fixture *fixture = *state;
+    static const char *const changes[] = {
+        "TRUNCATE outbox RESTART IDENTITY",
+        "DELETE FROM outbox; ALTER SEQUENCE outbox_id_seq RESTART",
+        "DELETE FROM outbox; SELECT setval('outbox_id_seq', 1, false)",
+    };
+    int sent = 100;
+
+    insert_rows(fixture->conn, 1, 100);
+    drain_printed(fixture, 0);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) { /* while no relay runs */
+        sql(fixture->conn, "%s", changes[i]);
+        insert_rows(fixture->conn, sent + 1, i == 2 ? 50 : 150); /* also beyond the old position */
+        sent += i == 2 ? 50 : 150;
+        drain_printed(fixture, 0);
+        assert_printed(fixture, sent);
+    }
+    start_relay(fixture);
+    for (size_t i = 0; i < 3; i++) { /* while one runs */
+        sql(fixture->conn, "%s", i < 2 ? changes[i] : "VACUUM FULL outbox");
+        insert_rows(fixture->conn, sent + 1 + (int)i * 100, 100);
+        process_await_times(&fixture->process, "\"topic\"", 100 * ((int)i + 1));
+    }
+    stop_relay(fixture);
+    assert_printed(fixture, sent + 300);
+}
+
+TEST(a_row_that_fails_is_parked_and_its_neighbours_are_passed)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT CASE i WHEN 10 THEN '' ELSE"
+                       " 't' END, 'k' || i %% 7, to_jsonb(i) FROM generate_series(1, 100) i");
+    drain_printed(fixture, 1);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'key' <> 'k3'"), 86);
+    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox_parked WHERE state = 'dead'"),
+                     10);
+    expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
+    drain_printed(fixture, 0);
+    assert_printed(fixture, 99);
+}
+
+TEST(rows_of_a_paused_sink_are_parked_and_leave_in_order_when_it_is_resumed)
+{
+    struct fixture *fixture = *state;
+    struct process command = {0};
+
+    write_position_config(fixture, BY_POSITION,
+                          "[sink.out]\ntype = \"stdout\"\n[sink.other]\ntype = \"stdout\"\n"
+                          "[[route]]\nmatch = \"o.>\"\nsink = \"other\"\n"
+                          "[[route]]\nmatch = \">\"\nsink = \"out\"");
+    expect(fixture, run(fixture, "pause", "sink", "other", "-c", fixture->config), 0);
+    start_relay(fixture);
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT CASE i %% 2 WHEN 0 THEN"
+        " 'o.a' ELSE 't' END, 'k' || i %% 4, to_jsonb(i) FROM generate_series(1, 200)"
+        " i");
+    wait_for_number(fixture->conn, 100, "SELECT count(*) FROM outbox_parked");
+    wait_for_number(fixture->conn, 0, UNPASSED);
+    assert_int_equal(
+        process_run(&command, NULL, "resume", "sink", "other", "-c", fixture->config, NULL), 0);
+    process_free(&command);
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
+    stop_relay(fixture);
+    assert_printed(fixture, 200);
+}
+
+TEST(sent_rows_are_replayed_and_purged_by_when_their_slice_has_passed_them)
+{
+    struct fixture *fixture = *state;
+    insert_rows(fixture->conn, 1, 50);
+    drain_printed(fixture, 0);
+    sql(fixture->conn, "DELETE FROM printed");
+    expect(fixture, run(fixture, "explain", "7", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "sent");
+    expect(fixture, run(fixture, "replay", "7", "8", "-c", fixture->config), 0);
+    insert_rows(fixture->conn, 51, 5);
+    drain_printed(fixture, 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 7);
+    sql(fixture->conn, "UPDATE outbox_progress SET settled_at = settled_at - interval '2 h'"
+                       " WHERE number = 1");
+    expect(fixture, run(fixture, "purge", "--older-than", "1h", "-c", fixture->config), 0);
+    assert_true(sql_number(fixture->conn, "SELECT count(*) FROM outbox") < 55);
+    insert_rows(fixture->conn, 56, 1);
+    expect(fixture, run(fixture, "purge", "--older-than", "1ms", "-c", fixture->config), 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 1);
+}
+
+TEST(a_table_goes_from_marks_to_positions_to_another_number_of_slices_and_back)
+{
+    struct fixture *fixture = *state;
+    int sent = 0;
+    static const struct {
+        const char *outbox;
+        const char *leave;
+    } steps[] = {
+        {"on_sent = \"mark\"\nslices = 4\n", "DELETE FROM outbox_control WHERE name = 'condition'"},
+        {"on_sent = \"position\"\nslices = 4\n", NULL},
+        {"on_sent = \"position\"\nslices = 8\n", ""},
+        {"on_sent = \"mark\"\nslices = 8\n", NULL},
+    };
+
+    sql(fixture->conn, "DROP TABLE outbox, outbox_progress CASCADE; DROP TABLE outbox_control,"
+                       " outbox_slice, outbox_parked");
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        write_position_config(fixture, steps[i].outbox, STDOUT_SINK);
+        init_existing(fixture);
+        expect(fixture, run_command(fixture, "init"), 0);
+        insert_rows(fixture->conn, sent + 1, 100); /* beside those that the step before has left */
+        sent += 100;
+        drain_printed(fixture, 0);
+        assert_printed(fixture, sent);
+        insert_rows(fixture->conn, sent + 1, 30);
+        sent += 30;
+        if (steps[i].leave == NULL)
+            continue;
+        if (steps[i].leave[0] != '\0') {
+            sql(fixture->conn, "%s", steps[i].leave);
+            continue;
+        }
+        write_position_config(fixture, "on_sent = \"mark\"\nslices = 8\n", STDOUT_SINK);
+        expect(fixture, run_drain(fixture), 3);
+        assert_says(fixture->process.err, "outbox-relay sql position_leave");
+        write_position_config(fixture, steps[i].outbox, STDOUT_SINK);
+        expect(fixture, run(fixture, "sql", "position_leave", "-c", fixture->config), 0);
+        sql(fixture->conn, "%s", fixture->process.out);
+    }
+    drain_printed(fixture, 0);
+    assert_printed(fixture, sent);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
+                     0);
+}
+
+TEST(check_names_what_a_position_cannot_bear)
+{
+    struct fixture *fixture = *state;
+    sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'a')");
+    assert_sql_error(fixture->conn, "UPDATE outbox SET key = 'b'");
+    sql(fixture->conn,
+        "ALTER TABLE outbox ALTER xid DROP DEFAULT; ALTER SEQUENCE outbox_id_seq CACHE"
+        " 20; DROP TRIGGER outbox_relay_position ON outbox");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "has CACHE 20");
+    assert_says(fixture->process.out, "has lost its default");
+    assert_says(fixture->process.out, "no trigger keeps applications from changing the key");
+    expect(fixture, run_drain(fixture), 3);
+}
