@@ -84,7 +84,7 @@ static void inspect_columns(struct admin *admin, struct findings *findings)
                                  table_has(&admin->table, COLUMN_SENT_AT) &&
                                          admin->options->retention_ms > 0
                                      ? FINDING_WARNING
-                                     : FINDING_OK,
+                                     : FINDING_NOTE,
                                  "%s", unknown.text),
                     "%s", unknown.hint);
 }
@@ -105,7 +105,7 @@ static int inspect_stale(struct admin *admin, struct findings *findings, struct 
     drops = writer_end(&writer);
     if (status == 0 && drops != NULL && drops[0] != '\0')
         finding_fix(
-            findings_add(findings, FINDING_WARNING,
+            findings_add(findings, FINDING_NOTE,
                          "table %s has an index by slices that no relay with this configuration"
                          " uses: it has a different number of slices or a different condition, or"
                          " it is not valid",

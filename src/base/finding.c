@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+const char *const finding_level_names[FINDING_LEVELS] = {"ok", "note", "warning", "error"};
+
 int findings_init(struct findings *findings)
 {
     findings->count = 0;
@@ -52,7 +54,7 @@ void finding_fix(struct finding *finding, const char *format, ...)
     va_end(args);
 }
 
-static const struct finding *first_error(const struct findings *findings)
+const struct finding *findings_first_error(const struct findings *findings)
 {
     for (int i = 0; i < findings->count; i++)
         if (findings->items[i].level == FINDING_ERROR)
@@ -62,12 +64,12 @@ static const struct finding *first_error(const struct findings *findings)
 
 bool findings_have_error(const struct findings *findings)
 {
-    return first_error(findings) != NULL;
+    return findings_first_error(findings) != NULL;
 }
 
 int findings_end(struct findings *findings, struct error *error)
 {
-    const struct finding *first = first_error(findings);
+    const struct finding *first = findings_first_error(findings);
     int status = 0;
 
     if (first != NULL) {

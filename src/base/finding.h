@@ -5,10 +5,14 @@
 
 #include <stdbool.h>
 
-/* A finding is one line of the report of `check`: an OK, a warning, or an error, which keeps the
- * relay from running. */
+/* A finding is one line of the report of `check`: an OK, a note, which asks nothing of anybody, a
+ * warning, or an error, which keeps the relay from running. */
 
-enum finding_level { FINDING_OK, FINDING_WARNING, FINDING_ERROR };
+enum finding_level { FINDING_OK, FINDING_NOTE, FINDING_WARNING, FINDING_ERROR };
+#define FINDING_LEVELS 4
+
+/* As people, JSON and the sections of `check` have it. */
+extern const char *const finding_level_names[FINDING_LEVELS];
 
 struct finding {
     enum finding_level level;
@@ -38,6 +42,8 @@ void findings_add_error(struct findings *findings, const struct error *error);
 void finding_fix(struct finding *finding, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* NULL: there is none. */
+const struct finding *findings_first_error(const struct findings *findings);
 bool findings_have_error(const struct findings *findings);
 /* Returns 0; or -1 with *error set to the first error among them, as a permanent one of the
  * database. Frees them. */

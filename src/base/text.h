@@ -13,6 +13,9 @@ struct text {
     size_t len;
 };
 
+/* What a noun ends with behind this number: "%d row%s". */
+#define PLURAL(number) ((number) == 1 ? "" : "s")
+
 struct text text_of(const char *string);
 bool text_equal(struct text a, struct text b);
 /* What stands before `end`, or all of it; *rest goes on behind `end`. */

@@ -189,7 +189,7 @@ static const char *number(char out[64], int64_t rows)
     else if (rows > ADOPTION_COUNT_MAX)
         (void)snprintf(out, 64, "more than %d rows", ADOPTION_COUNT_MAX);
     else
-        (void)snprintf(out, 64, "%" PRId64 " row%s", rows, rows == 1 ? "" : "s");
+        (void)snprintf(out, 64, "%" PRId64 " row%s", rows, PLURAL(rows));
     return out;
 }
 

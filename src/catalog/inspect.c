@@ -145,9 +145,11 @@ struct sql_facts inspect_facts(const struct inspection *inspection)
 
 static enum finding_level level_of(const char *word)
 {
-    if (strcmp(word, "ok") == 0)
-        return FINDING_OK;
-    return strcmp(word, "warning") == 0 ? FINDING_WARNING : FINDING_ERROR;
+    int level = FINDING_OK;
+
+    while (level < FINDING_ERROR && strcmp(word, finding_level_names[level]) != 0)
+        level++;
+    return (enum finding_level)level;
 }
 
 static int add_rows(const PGresult *result, struct findings *findings, struct error *error)

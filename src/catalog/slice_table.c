@@ -294,14 +294,14 @@ int slices_check_number(const struct table *table, const struct outbox_options *
         return 0;
     if (table->slices == 0) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "table %s does not have the rows of %d slices", table->slice_quoted,
-                        options->slices);
+                        "table %s does not have the rows of %d slice%s", table->slice_quoted,
+                        options->slices, PLURAL(options->slices));
         (void)error_hint(error, "run the SQL that outbox-relay init prints");
         return error_mark_schema(error);
     }
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "table %s has %d slices, the configuration says %d", table->slice_quoted,
-                    table->slices, options->slices);
+                    "table %s has %d slice%s, the configuration says %d", table->slice_quoted,
+                    table->slices, PLURAL(table->slices), options->slices);
     (void)error_hint(error,
                      "set [outbox] slices = %d, or run the SQL that outbox-relay init prints",
                      table->slices);

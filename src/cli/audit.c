@@ -456,7 +456,9 @@ static bool is_confirmed(const struct auditing *auditing)
 
     if (auditing->arguments->yes)
         return true;
-    (void)fprintf(stderr, "send these %" PRId64 " events again? [y/N] ", auditing->missing_count);
+    (void)fprintf(stderr, "send %s %" PRId64 " event%s again? [y/N] ",
+                  auditing->missing_count == 1 ? "this" : "these", auditing->missing_count,
+                  PLURAL(auditing->missing_count));
     if (fgets(answer, sizeof answer, stdin) == NULL)
         (void)fprintf(stderr, "\n");
     return answer[0] == 'y' || answer[0] == 'Y';
@@ -512,9 +514,10 @@ static int repair(struct auditing *auditing, struct error *error)
             return -1;
         copied += step;
     }
+    auditing->is_repaired = copied == count;
     (void)fprintf(stderr,
-                  "to be sent again: %" PRId64 ", by relays whose sink is not paused. %" PRId64
-                  " were purged or wait to be sent again already\n",
+                  "to be sent again: %" PRId64 ", by relays whose sink is not paused; purged, or"
+                  " waiting to be sent again already: %" PRId64 "\n",
                   copied, count - copied);
     return 0;
 }
@@ -584,11 +587,12 @@ static int audit(struct auditing *auditing, struct error *error)
     return auditing->arguments->repair ? repair(auditing, error) : 0;
 }
 
-/* Findings come before what could not be looked at. */
+/* Findings come before what could not be looked at. A repair that worked leaves nothing missing. */
 static enum exit_status status_of(const struct auditing *auditing)
 {
     for (int kind = 0; kind < AUDIT_FINDINGS; kind++)
-        if (audit_count(auditing->audit, (enum audit_kind)kind) > 0)
+        if (audit_count(auditing->audit, (enum audit_kind)kind) > 0 &&
+            !(kind == AUDIT_MISSING && auditing->is_repaired))
             return EXIT_RUNTIME;
     for (int i = 0; i < auditing->config->relay.sink_count; i++)
         if (auditing->sinks[i].is_audited && !auditing->sinks[i].is_read)

@@ -48,6 +48,7 @@ struct auditing {
     char **missing_ids, **missing_event_ids; /* for --repair, in the order of the ids */
     int64_t missing_count;
     int missing_kept; /* of AUDIT_REPAIR_MAX */
+    bool is_repaired; /* each of them will be sent again */
 };
 
 /* audit_text.c */

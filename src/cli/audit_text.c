@@ -139,6 +139,46 @@ static void summarise_json(const struct auditing *auditing)
 
 /* ---- for people ---- */
 
+struct naming {
+    FILE *out;
+    const struct audit_finding *finding;
+    bool with_topic; /* the finding has no topic of the broker's */
+};
+
+static void put_named(void *closure, const struct explained *row, struct batch *batch)
+{
+    const struct naming *naming = closure;
+    const struct message *message = &batch->messages[0];
+    char safe[512];
+
+    (void)row;
+    if (!text_equal(message->id, naming->finding->id) ||
+        !text_equal(message->event_id, naming->finding->event_id))
+        return;
+    if (naming->with_topic && message->topic.data != NULL)
+        (void)fprintf(naming->out, ", topic %s",
+                      text_show(safe, sizeof safe, message->topic, false));
+    if (message->key.data != NULL)
+        (void)fprintf(naming->out, ", key %s", text_show(safe, sizeof safe, message->key, false));
+}
+
+/* What the table says of a row, if it can be read: the records of an audit have only hashes. */
+static void put_row(FILE *out, const struct auditing *auditing, const struct audit_finding *finding)
+{
+    struct naming naming = {out, finding, topic_of(auditing, finding) == NULL};
+    char id[256];
+    const char *const ids[] = {id};
+    const struct explain_request request = {.ids = ids, .id_count = 1};
+    const struct explain_reader reader = {.on_row = put_named, .closure = &naming};
+    struct error ignored;
+
+    if (finding->id.len >= sizeof id)
+        return;
+    (void)snprintf(id, sizeof id, "%.*s", (int)finding->id.len, finding->id.data);
+    (void)admin_explain(auditing->admin, &auditing->config->relay.routes, &request, &reader,
+                        &ignored);
+}
+
 static char *line_of(const struct auditing *auditing, const struct audit_finding *finding)
 {
     const char *topic = topic_of(auditing, finding);
@@ -163,6 +203,8 @@ static char *line_of(const struct auditing *auditing, const struct audit_finding
     if (finding->position >= 0)
         (void)fprintf(out, " %s %" PRId64, topic != NULL ? "offset" : "sequence",
                       finding->position);
+    if (finding->kind == AUDIT_MISSING)
+        put_row(out, auditing, finding);
     if (finding->kind == AUDIT_LATE)
         (void)fprintf(out, ", after %" PRId64, finding->after);
     (void)fclose(out);
@@ -235,14 +277,38 @@ static void print_notes(const struct auditing *auditing)
         print_places(auditing, i);
     }
     if (auditing->no_sink > 0)
-        (void)printf("note: %" PRId64 " rows match no route now\n", auditing->no_sink);
+        (void)printf("note: rows that match no route now: %" PRId64 "\n", auditing->no_sink);
     if (auditing->sent.unreadable > 0)
-        (void)printf("note: PostgreSQL cannot read %" PRId64 " rows now: %s\n",
-                     auditing->sent.unreadable,
+        (void)printf("note: PostgreSQL cannot read %" PRId64 " row%s now: %s\n",
+                     auditing->sent.unreadable, PLURAL(auditing->sent.unreadable),
                      text_show(safe, sizeof safe, text_of(auditing->sent.why), false));
     if (auditing->untold[0] != '\0')
         (void)printf("note: events without a row: %s\n",
                      text_show(safe, sizeof safe, text_of(auditing->untold), false));
+}
+
+static void print_option(const char *name, const char *value)
+{
+    char safe[512];
+
+    if (value != NULL)
+        (void)printf(" %s '%s'", name, text_show(safe, sizeof safe, text_of(value), false));
+}
+
+/* The next command: of the same rows and sinks. */
+static void print_next(const struct auditing *auditing)
+{
+    const struct arguments *arguments = auditing->arguments;
+
+    if (arguments->repair || audit_count(auditing->audit, AUDIT_MISSING) == 0)
+        return;
+    (void)printf("fix: outbox-relay audit --repair");
+    print_option("--sink", arguments->sink);
+    print_option("--since", arguments->since);
+    print_option("--from", arguments->from);
+    print_option("--to", arguments->to);
+    (void)putchar('\n');
+    cli_print_page("  ", kinds[AUDIT_MISSING].text);
 }
 
 void audit_show_summary(const struct auditing *auditing)
@@ -252,13 +318,15 @@ void audit_show_summary(const struct auditing *auditing)
         return;
     }
     (void)printf("%s\n", auditing->config->relay.outbox.table);
-    print_count(auditing->rows, "rows that were sent");
-    print_count(auditing->messages, "messages at the brokers");
+    print_count(auditing->rows, auditing->rows == 1 ? "row that was sent" : "rows that were sent");
+    print_count(auditing->messages,
+                auditing->messages == 1 ? "message at the brokers" : "messages at the brokers");
     print_kind(auditing, AUDIT_FOUND);
     for (int kind = 0; kind < AUDIT_KINDS; kind++)
         if (kind != AUDIT_FOUND)
             print_kind(auditing, (enum audit_kind)kind);
     if (auditing->foreign > 0)
-        print_count(auditing->foreign, "messages without an event id: not of a relay");
+        print_count(auditing->foreign, "without an event id: not of a relay");
     print_notes(auditing);
+    print_next(auditing);
 }

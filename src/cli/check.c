@@ -160,17 +160,15 @@ static void print_json(const char *level, const char *text, const char *fix)
  * kept as it is when it can be, so that it can be pasted. */
 static void print_findings(const struct findings *findings, bool json)
 {
-    static const struct {
-        const char *name;
-        enum terminal_colour colour;
-    } levels[] = {{"ok", COLOUR_GOOD}, {"warning", COLOUR_DOUBTFUL}, {"error", COLOUR_BAD}};
+    static const enum terminal_colour colours[FINDING_LEVELS] = {COLOUR_GOOD, COLOUR_NONE,
+                                                                 COLOUR_DOUBTFUL, COLOUR_BAD};
     char text[2048];
     char line[sizeof text + 64];
     char fix[4 * sizeof findings->items->fix]; /* each byte may take four when it is escaped */
 
     for (int i = 0; i < findings->count; i++) {
         const struct finding *finding = &findings->items[i];
-        const char *level = levels[finding->level].name;
+        const char *level = finding_level_names[finding->level];
 
         text_escape(text, sizeof text, finding->text, strlen(finding->text));
         text_show(fix, sizeof fix, text_of(finding->fix), true);
@@ -179,25 +177,35 @@ static void print_findings(const struct findings *findings, bool json)
             continue;
         }
         (void)snprintf(line, sizeof line, "%s%s%s: %s",
-                       terminal_colour(STDOUT_FILENO, levels[finding->level].colour), level,
+                       terminal_colour(STDOUT_FILENO, colours[finding->level]), level,
                        terminal_colour(STDOUT_FILENO, COLOUR_NONE), text);
         terminal_put_wrapped(stdout, terminal_columns(), "  ", TEXT_LINES_MAX, line);
         if (fix[0] != '\0')
-            (void)printf("  %s: %s\n", finding->level == FINDING_OK ? "hint" : "fix", fix);
+            (void)printf("  %s: %s\n", finding->level < FINDING_WARNING ? "hint" : "fix", fix);
+        if (finding->level != FINDING_OK)
+            cli_print_page("  ", text);
     }
 }
 
-static void print_count(const struct findings *findings, enum finding_level level, const char *what,
-                        const char *end)
+/* Whether a relay would run and, if not, what comes first. */
+static void print_verdict(const struct findings *findings)
 {
-    int count = 0;
+    const struct finding *first = findings_first_error(findings);
+    int counts[FINDING_LEVELS] = {0};
+    char text[sizeof first->text];
+    char line[sizeof text + 128];
 
     for (int i = 0; i < findings->count; i++)
-        count += findings->items[i].level == level;
-    if (count == 0)
-        (void)printf("no %ss%s", what, end);
+        counts[findings->items[i].level]++;
+    if (first == NULL)
+        (void)snprintf(line, sizeof line, "ready: no error, %d warning%s, %d note%s",
+                       counts[FINDING_WARNING], PLURAL(counts[FINDING_WARNING]),
+                       counts[FINDING_NOTE], PLURAL(counts[FINDING_NOTE]));
     else
-        (void)printf("%d %s%s%s", count, what, count == 1 ? "" : "s", end);
+        (void)snprintf(line, sizeof line, "not ready: %d error%s, the first: %s",
+                       counts[FINDING_ERROR], PLURAL(counts[FINDING_ERROR]),
+                       text_escape(text, sizeof text, first->text, strlen(first->text)));
+    terminal_put_wrapped(stdout, terminal_columns(), "  ", TEXT_LINES_MAX, line);
 }
 
 enum exit_status cli_check(const struct arguments *arguments, struct config *config)
@@ -225,10 +233,8 @@ enum exit_status cli_check(const struct arguments *arguments, struct config *con
         status = EXIT_BROKER;
     trace_inspect(&config->trace, &findings);
     print_findings(&findings, arguments->json);
-    if (!arguments->json) {
-        print_count(&findings, FINDING_ERROR, "error", ", ");
-        print_count(&findings, FINDING_WARNING, "warning", "\n");
-    }
+    if (!arguments->json)
+        print_verdict(&findings);
     batch_free(&waiting);
     findings_free(&findings);
     broker_end();

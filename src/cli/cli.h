@@ -107,6 +107,10 @@ enum exit_status cli_status_of(const struct error *error);
  * status. */
 enum exit_status cli_fail(const struct error *error);
 
+/* A line that names the page of docs/ that explains this, by the lines `page` of config/hints.tsv;
+ * nothing when none does. */
+void cli_print_page(const char *indent, const char *said);
+
 /* Refuses arguments that do not fit together: "COMMAND: WHY", with the help as the hint. -1. */
 int cli_refuse(const char *command, const char *why, struct error *error);
 /* Whether the operands and these options are UTF-8, as what goes to PostgreSQL must be. */

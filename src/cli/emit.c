@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +14,29 @@
 struct output {
     FILE *lines;
     bool json;
+    int64_t count;
 };
 
 static void note_id(void *closure, const char *id, const char *event_id)
 {
-    const struct output *output = closure;
+    struct output *output = closure;
     char row[256];
     char event[256];
 
+    output->count++;
     if (output->json)
         (void)fprintf(output->lines, "{\"id\":\"%s\",\"event_id\":\"%s\"}\n",
                       text_escape_json(row, sizeof row, id, strlen(id)),
                       text_escape_json(event, sizeof event, event_id, strlen(event_id)));
     else
         (void)fprintf(output->lines, "%s\n", text_escape(row, sizeof row, id, strlen(id)));
+}
+
+/* Who types the command is told what comes next. */
+static void say_read(void)
+{
+    if (isatty(STDIN_FILENO) == 1)
+        (void)fprintf(stderr, "reading from the terminal, until Ctrl-D\n");
 }
 
 #define PAYLOAD_BYTES_MAX (256 * 1024 * 1024)
@@ -77,6 +87,7 @@ static int emit_one(struct admin *admin, const struct arguments *arguments,
     int status;
 
     if (payload != NULL && strcmp(payload, "-") == 0) {
+        say_read();
         from_stdin = read_stdin(&event.payload_len, error);
         if (from_stdin == NULL)
             return -1;
@@ -110,6 +121,7 @@ static int emit_lines(struct admin *admin, const struct emitted_ids *ids, struct
     long number = 0;
     int status = admin_begin(admin, error);
 
+    say_read();
     while (status == 0 && (len = getline(&line, &size, stdin)) >= 0 && !ferror(stdin)) {
         number++;
         if (memchr(line, '\0', (size_t)len) != NULL)
@@ -127,6 +139,16 @@ static int emit_lines(struct admin *admin, const struct emitted_ids *ids, struct
     if (status == 0)
         status = admin_commit(admin, error);
     return status;
+}
+
+static void say_done(const struct output *output, const char *table)
+{
+    if (isatty(STDOUT_FILENO) == 1)
+        (void)fprintf(stderr,
+                      "%" PRId64 " event%s inserted into %s; `outbox-relay explain` says where"
+                      " relays send %s\n",
+                      output->count, PLURAL(output->count), table,
+                      output->count == 1 ? "it" : "them");
 }
 
 enum exit_status cli_emit(const struct arguments *arguments, struct config *config)
@@ -154,8 +176,11 @@ enum exit_status cli_emit(const struct arguments *arguments, struct config *conf
         status = arguments->operand_count > 0 ? emit_one(admin, arguments, &ids, &error)
                                               : emit_lines(admin, &ids, &error);
     admin_close(admin);
-    if (fclose(output.lines) == 0 && status == 0)
+    if (fclose(output.lines) == 0 && status == 0) {
         (void)fwrite(lines, 1, len, stdout);
+        cli_flush();
+        say_done(&output, config->relay.outbox.table);
+    }
     free(lines);
     return status == 0 ? EXIT_DONE : cli_fail(&error);
 }

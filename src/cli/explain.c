@@ -170,7 +170,8 @@ static void print_text(const struct explaining *explaining, const struct explain
     else if (message->topic.data != NULL)
         terminal_put(stdout, "topic", message->topic);
     terminal_put_headers(stdout, message->headers, message->header_count);
-    (void)snprintf(text, sizeof text, "%" PRId64 " bytes", message->payload_len);
+    (void)snprintf(text, sizeof text, "%" PRId64 " byte%s", message->payload_len,
+                   PLURAL(message->payload_len));
     if (message->topic.data != NULL) /* else nothing of the row could be read */
         terminal_put(stdout, "payload",
                      message->payload_len >= 0 ? text_of(text) : (struct text){NULL, 0});

@@ -1,6 +1,7 @@
 /* Output functions that all commands share. */
 #include "cli/cli.h"
 
+#include "base/hint.h"
 #include "base/log.h"
 #include "cli/terminal.h"
 
@@ -31,6 +32,16 @@ enum exit_status cli_fail(const struct error *error)
     if (error->hint[0] != '\0')
         (void)fprintf(stderr, "  fix: %s\n", error->hint);
     return cli_status_of(error);
+}
+
+/* Where the Debian package has the pages; else they are named as they lie in the source. */
+void cli_print_page(const char *indent, const char *said)
+{
+    static const char installed[] = "/usr/share/doc/outbox-relay/";
+    const char *page = hint_find("page", text_of(said));
+
+    if (page[0] != '\0')
+        (void)printf("%ssee %s%s\n", indent, access(installed, X_OK) == 0 ? installed : "", page);
 }
 
 int cli_refuse(const char *command, const char *why, struct error *error)

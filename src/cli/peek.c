@@ -99,7 +99,7 @@ static void put_text(FILE *out, const struct peeking *peeking, const struct held
     if (held->key.data != NULL)
         terminal_put(out, "key", held->key);
     terminal_put_headers(out, held->headers, held->header_count);
-    (void)snprintf(bytes, sizeof bytes, "%zu bytes", held->payload.len);
+    (void)snprintf(bytes, sizeof bytes, "%zu byte%s", held->payload.len, PLURAL(held->payload.len));
     terminal_put(out, "payload", held->payload.data != NULL ? text_of(bytes) : held->payload);
     if (held->payload.len > 0)
         terminal_put(out, "", held->payload);

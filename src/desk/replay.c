@@ -152,8 +152,8 @@ static int fail(const struct desk *desk, const char *last, struct error *error)
     if (desk->total == 0)
         return -1;
     return error_set(error, cause.kind, cause.origin,
-                     "%.500s (%" PRId64 " rows were replayed, up to id %.64s)", cause.text,
-                     desk->total, last);
+                     "%.500s (%" PRId64 " row%s replayed, up to id %.64s)", cause.text, desk->total,
+                     PLURAL(desk->total), last);
 }
 
 int desk_replay(struct desk *desk, bool by_command, struct error *error)
@@ -175,6 +175,6 @@ int desk_replay(struct desk *desk, bool by_command, struct error *error)
     return status == 0
                ? 0
                : error_set(error, ERROR_TRANSIENT, ERROR_SELF,
-                           "interrupted after %" PRId64 " of %" PRId64 " rows, up to id %.64s",
-                           desk->total, total, last);
+                           "interrupted after %" PRId64 " of %" PRId64 " row%s, up to id %.64s",
+                           desk->total, total, PLURAL(total), last);
 }

@@ -98,8 +98,8 @@ static int explain(const struct desk *desk, struct error *error)
                         " likely a relay that is sending them; try again in a moment");
     *error = cause;
     if (desk->total > 0 && desk->writes)
-        return error_set(error, cause.kind, cause.origin, "%.500s (%" PRId64 " rows were done)",
-                         cause.text, desk->total);
+        return error_set(error, cause.kind, cause.origin, "%.500s (done: %" PRId64 " row%s)",
+                         cause.text, desk->total, PLURAL(desk->total));
     return -1;
 }
 
@@ -163,9 +163,9 @@ static int wait_for_claims(struct desk *desk, struct text word, struct text abou
         return left < 0 ? -1 : 0;
     return error_set(
         error, ERROR_TRANSIENT, ERROR_SELF,
-        "%d transactions that use the parked table are still open: rows that relays had"
+        "the parked table is still in use by %d open transaction%s: rows that relays had"
         " claimed before may still be published; run the command again to wait for them",
-        left);
+        left, PLURAL(left));
 }
 
 /* say, done, dry-run, none */

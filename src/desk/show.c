@@ -150,6 +150,7 @@ static void put_table(struct show *show, const PGresult *result, int count)
 
 /* ---- other ways ---- */
 
+/* Of row -1 the names. */
 static void put_line(const PGresult *result, int row)
 {
     const char *tab = "";
@@ -158,7 +159,8 @@ static void put_line(const PGresult *result, int row)
     for (int i = 0; i < PQnfields(result); i++) {
         if (!is_shown(result, i))
             continue;
-        (void)printf("%s%s", tab, cell(safe, sizeof safe, result, row, i, "-"));
+        (void)printf("%s%s", tab,
+                     row < 0 ? PQfname(result, i) : cell(safe, sizeof safe, result, row, i, "-"));
         tab = "\t";
     }
     (void)fputs(*tab != '\0' ? "\n" : "", stdout);
@@ -219,6 +221,8 @@ void show_rows(struct show *show, const PGresult *result, int count)
         return;
     if (show->as == SHOW_ROWS && terminal_columns() > 0)
         put_table(show, result, count);
+    else if (show->as == SHOW_ROWS && !show->has_begun)
+        put_line(result, -1);
     for (int row = 0; row < count; row++) {
         if (show->as == SHOW_ROWS && terminal_columns() == 0)
             put_line(result, row);
@@ -241,7 +245,7 @@ void show_count(struct text text, int64_t number)
         size_t step = is_plural ? 3 : 1;
 
         if (is_plural)
-            (void)fputs(number == 1 ? "" : "s", stdout);
+            (void)fputs(PLURAL(number), stdout);
         else if (*text.data == 'N')
             (void)printf("%" PRId64, number);
         else

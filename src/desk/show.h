@@ -7,7 +7,7 @@
 /* Prints rows on stdout; whatever comes from a row is escaped. */
 
 enum show_as {
-    SHOW_ROWS,   /* a line a row: tabs between the values, or a table on a terminal */
+    SHOW_ROWS,   /* the names, then a line a row: tabs between them, or a table on a terminal */
     SHOW_RECORD, /* a value a line */
     SHOW_TEXT,   /* the first value */
     SHOW_JSON    /* the first value, which is JSON */

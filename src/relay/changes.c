@@ -338,8 +338,9 @@ void changes_log(struct changes *changes, const struct relay_report *report)
     if (!changes->relaying && changes->peers[REPORT_DATABASE].connected &&
         a_sink_has_been_up(changes, report)) {
         changes->relaying = true;
-        log_info("relaying from %s with %d lanes of %d rows", changes->options->outbox.table,
-                 changes->options->lanes, changes->options->outbox.batch);
+        log_info("relaying from %s with %d lane%s of %d row%s", changes->options->outbox.table,
+                 changes->options->lanes, PLURAL(changes->options->lanes),
+                 changes->options->outbox.batch, PLURAL(changes->options->outbox.batch));
     }
     log_stuck(changes, report);
     if (report->up_for_ms - changes->figures_ms >= FIGURES_MS)

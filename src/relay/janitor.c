@@ -22,11 +22,11 @@ static void report(const struct purge *purge, const char *named)
     char why[sizeof purge->why + 64];
 
     if (purge->purged > 0)
-        log_debug("purged %" PRId64 " sent rows", purge->purged);
+        log_debug("purged %" PRId64 " sent row%s", purge->purged, PLURAL(purge->purged));
     if (purge->refused == 0 || strcmp(named, purge->row) == 0)
         return;
-    (void)snprintf(why, sizeof why, "%" PRId64 " rows, for the first: %s", purge->refused,
-                   purge->why);
+    (void)snprintf(why, sizeof why, "%" PRId64 " row%s, for the first: %s", purge->refused,
+                   PLURAL(purge->refused), purge->why);
     log_event(LOG_WARN, LOG_FIELDS(.row = text_of(purge->row), .error = why, .hint = purge->fix),
               "sent rows cannot be purged");
 }

@@ -82,8 +82,8 @@ function check_level(line) {
     if (!sub(/ AS level.*/, "", line))
         line = match(line, /^\(?SELECT '[^']*'/) ? substr(line, 1, RLENGTH) : ""
     for (; match(line, /(SELECT |THEN |ELSE |\})'[^']*'/); line = substr(line, RSTART + RLENGTH))
-        if (substr(line, RSTART, RLENGTH) !~ /'(ok|warning|error)'$/)
-            complain(substr(line, RSTART, RLENGTH) " is no level of a finding, which is ok, warning or error")
+        if (substr(line, RSTART, RLENGTH) !~ /'(ok|note|warning|error)'$/)
+            complain(substr(line, RSTART, RLENGTH) " is no level of a finding, which is ok, note, warning or error")
 }
 
 # ---- the C files

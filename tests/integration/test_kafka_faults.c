@@ -117,7 +117,7 @@ TEST(a_missing_delivery_report_is_no_success)
     broker_send(broker, &batch, SINK, clock_now_ms() + 5000);
     ((struct kafka *)broker)->enqueued++;
     assert_int_equal(broker_await(broker, &batch, SINK, clock_now_ms() + LATE_MS, &error), -1);
-    assert_says(&error, "1 messages were not acknowledged");
+    assert_says(&error, "1 message was not acknowledged");
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
     assert_null(((struct kafka *)broker)->client);
     assert_int_equal(broker_ready(broker, &error), 0);

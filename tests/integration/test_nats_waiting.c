@@ -195,7 +195,7 @@ TEST(a_withheld_acknowledgement_blames_the_server_and_no_subject)
     for (int i = 0; i < 2; i++)
         (void)add_message(&batch, i == 0 ? "no.stream.1" : "no.stream.2", NULL, "x");
     assert_int_equal(publish_within(500), -1);
-    assert_says(&error, "1 messages were not acknowledged (no valid answer in time)");
+    assert_says(&error, "1 message was not acknowledged (no valid answer in time)");
     assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
     assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 2);
     set_acknowledging(true);

@@ -53,6 +53,34 @@ TEST(emit_reads_a_payload_and_ndjson_from_stdin)
                         "a|k|{\"n\": 12345678901234567890.10};b|k|T|[1.50]|{\"h\": \"v\"};c");
 }
 
+/* `script` gives it a terminal, which ends each line with \r\n. */
+TEST(emit_says_on_a_terminal_what_it_has_inserted)
+{
+    struct fixture *fixture = *state;
+    const char *relay = harness_env("RELAY");
+    const char *script = harness_file(
+        "emit.sh",
+        "script -qec \"%s emit a k 1 -c %s\" /dev/null </dev/null\n"
+        "printf '{\"topic\": \"a\"}\\n{\"topic\": \"b\"}\\n\\004' |"
+        " script -qec \"%s emit -c %s\" /dev/null\n",
+        relay, fixture->config, relay, fixture->config);
+    char command[512];
+    char said[4096];
+    size_t len;
+    FILE *pipe;
+
+    (void)snprintf(command, sizeof command, "sh %s", script);
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    len = fread(said, 1, sizeof said - 1, pipe);
+    (void)pclose(pipe);
+    said[len] = '\0';
+    assert_says(said, "1\r\n1 event inserted into public.outbox; `outbox-relay explain` says where"
+                      " relays send it\r\n");
+    assert_says(said, "reading from the terminal, until Ctrl-D\r\n");
+    assert_says(said, "2\r\n3\r\n2 events inserted into");
+}
+
 TEST(a_field_that_emit_does_not_know_inserts_nothing_and_is_named)
 {
     struct fixture *fixture = *state;
@@ -107,7 +135,7 @@ TEST(drain_leaves_rows_that_wait_or_are_dead_with_status_1_and_they_can_be_liste
     assert_int_equal(count_lines(fixture->process.out), 2);
     assert_says(fixture->process.err, "no [[route]] matches topic \"bad\"");
     expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
-    assert_int_equal(count_lines(fixture->process.out), 2);
+    assert_int_equal(count_lines(fixture->process.out), 1 + 2);
     assert_says(fixture->process.out, "a\\nb\\x1b[31m");
     expect(fixture, run(fixture, "dead", "list", "--json", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "\"error\":\"no [[route]] matches topic \\\"bad\\\"\"");

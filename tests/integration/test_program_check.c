@@ -22,7 +22,9 @@ TEST(a_healthy_system_has_no_warning_but_the_known_ones)
     assert_says(said, "does not see how long transactions of others are open\n"
                       "  hint: GRANT pg_read_all_stats TO \"" HARNESS_RELAY "\"; -- as a"
                       " superuser\n");
-    assert_says(said, "\nno errors, 2 warnings\n");
+    assert_says(said, "  hint: outbox-relay init --order-trigger\n"
+                      "  see docs/order.md, 'What the application must do'\n");
+    assert_says(said, "\nready: no error, 1 warning, 5 notes\n");
 }
 
 TEST(settings_that_lose_commits_or_keep_sent_rows_are_named)
@@ -84,9 +86,9 @@ TEST(a_section_that_postgres_refuses_is_named_and_the_others_are_shown)
     assert_says(said, "error: check_80_settling could not be looked at: ");
     assert_says(said, "permission denied for table pg_publication (SQLSTATE 42501)\n"
                       "  fix: outbox-relay sql check_80_settling prints the statement\n");
-    assert_says(said, "ok: no trigger notifies of inserts");
+    assert_says(said, "note: no trigger notifies of inserts");
     assert_says(said, "warning: autovacuum is off for table \"public\".\"outbox\"");
-    assert_says(said, "\n1 error, ");
+    assert_says(said, "\nnot ready: 1 error, the first: check_80_settling could not be");
 }
 
 TEST(destinations_of_parked_rows_are_looked_at_too)
@@ -129,7 +131,8 @@ TEST(a_server_that_does_not_run_is_named_with_what_starts_it)
     expect_hint(fixture, 4, "error: [sink.n] nats at nats://127.0.0.1:1: nothing answers");
     assert_says(fixture->process.out,
                 "  fix: start it (nats-server -js), or correct servers in [sink.n]\n");
-    assert_says(fixture->process.out, "\n1 error, ");
+    assert_says(fixture->process.out,
+                "\nnot ready: 1 error, the first: [sink.n] nats at nats://127.0.0.1:1: nothing");
     write_config(fixture, "", "[sink.k]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:1\"]\n");
     expect_hint(fixture, 4, "  fix: start the broker, or check the addresses in brokers\n");
     (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://127.0.0.1:1,127.0.0.1:1/shop");

@@ -223,7 +223,7 @@ TEST(init_adds_the_trigger_once_and_check_reports_it)
     struct fixture *fixture = *state;
 
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "ok: no trigger notifies of inserts");
+    assert_says(fixture->process.out, "note: no trigger notifies of inserts");
     assert_says(fixture->process.out, "  hint: outbox-relay init --notify\n");
     for (int i = 0; i < 2; i++) {
         expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);

@@ -409,7 +409,7 @@ TEST(ids_that_come_to_an_end_are_said_with_what_makes_more)
          "integer with sequence \"public\".\"events_id_seq\", has 7 ids left: then every INSERT"},
         {"smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", 32767,
          "has no ids left: every INSERT fails"},
-        {"int PRIMARY KEY DEFAULT nextval('public.numbers')", 2147483646, "has 1 ids left"},
+        {"int PRIMARY KEY DEFAULT nextval('public.numbers')", 2147483646, "has 1 id left"},
         {"bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 1000) PRIMARY KEY", 990, "has 10 ids left"},
         {"bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 1000 CYCLE) PRIMARY KEY", 990,
          "has 10 ids left: then they begin anew (CYCLE)"},

@@ -125,7 +125,9 @@ static int report_missing(struct kafka *kafka, const char *name, rd_kafka_resp_e
     bool unknown = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 
     if (unknown && kafka->base.options->create) {
-        (void)add_warning(kafka, findings, name, "it is missing; init or run will create it");
+        (void)findings_add(findings, FINDING_NOTE,
+                           "sink %s, topic \"%s\": it is missing; init or run will create it",
+                           kafka->base.options->name, name);
         return 0;
     }
     (void)snprintf(text, sizeof text, "%s \"%s\"%s%s", unknown ? "unknown topic" : "topic", name,

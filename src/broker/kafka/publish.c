@@ -622,7 +622,8 @@ static int give_up(struct kafka *kafka, struct error *error)
     if (kafka->maybe_stored > 0)
         (void)snprintf(stored, sizeof stored, " (%d of them may be stored and will be sent again)",
                        kafka->maybe_stored);
-    (void)snprintf(text, sizeof text, "%d messages were not acknowledged%s%s", kafka->unanswered,
+    (void)snprintf(text, sizeof text, "%d %s not acknowledged%s%s", kafka->unanswered,
+                   kafka->unanswered == 1 ? "message was" : "messages were",
                    kafka->unsent > 0 ? " (the client's queue is full)" : "", stored);
     return kafka_fail(kafka, error, ERROR_TRANSIENT, text);
 }

@@ -130,9 +130,9 @@ static void compare_count(const struct kafka *kafka, const struct kafka_topic *t
         log_event(
             LOG_WARN,
             LOG_FIELDS(.sink = kafka->base.options->name, .destination = text_of(topic->name)),
-            "the topic has %d partitions instead of %d: a key's later messages may be in "
+            "the topic has %d partition%s instead of %d: a key's later messages may be in "
             "another partition than its earlier ones",
-            count, topic->partition_count);
+            count, PLURAL(count), topic->partition_count);
 }
 
 static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topic *answer)

@@ -342,6 +342,6 @@ int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t dead
         count++;
     }
     if (count > 0)
-        log_debug("nats: the stream knew the event_id of %d messages", count);
+        log_debug("nats: the stream knew the event_id of %d message%s", count, PLURAL(count));
     return pending;
 }

@@ -150,7 +150,7 @@ static void advise_window(const struct nats *nats, const json_t *info, int64_t w
         at++;
     if (bytes_per_ms > 0)
         set_fix(nats,
-                add(nats, findings, FINDING_OK,
+                add(nats, findings, FINDING_NOTE,
                     "an event that is repeated after more than %lld s is stored twice; at this"
                     " stream's %.1f messages/s a duplicate window of %s costs the server %.0f MB"
                     " of memory",
@@ -158,7 +158,7 @@ static void advise_window(const struct nats *nats, const json_t *info, int64_t w
                     windows[at].name, bytes_per_ms * (double)windows[at].ms / 1e6),
                 windows[at].option);
     else
-        (void)add(nats, findings, FINDING_OK,
+        (void)add(nats, findings, FINDING_NOTE,
                   "an event that is repeated after more than %lld s is stored twice; a longer"
                   " duplicate window costs the server %d bytes of memory for each message in it",
                   (long long)window_ms / 1000, WINDOW_ID_BYTES);
@@ -364,7 +364,8 @@ static void report_order(const struct nats *nats, const json_t *info, struct fin
 
     if (key_order == NULL)
         return;
-    finding = add(nats, findings, FINDING_OK, "the events of a key are sent %s", key_order);
+    finding = add(nats, findings, key_order == nats_not_atomic ? FINDING_NOTE : FINDING_OK,
+                  "the events of a key are sent %s", key_order);
     if (key_order == nats_not_atomic)
         set_fix(nats, finding, "--allow-batch");
 }
@@ -385,7 +386,8 @@ void nats_report(struct nats *nats, const json_t *info, const char *destination,
     /* For information only: a sink that asks for TLS is refused long before (nats_check_tls). */
     if (nats_tls_is_safe())
         return;
-    finding_fix(findings_add(findings, FINDING_OK, "sink %s: nats.c %s is too old for TLS to NATS",
+    finding_fix(findings_add(findings, FINDING_NOTE,
+                             "sink %s: nats.c %s is too old for TLS to NATS",
                              nats->base.options->name, nats_GetVersion()),
                 "build with nats.c 3.11 or later, or use the container image");
 }

@@ -621,7 +621,8 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
         nats_disconnect(nats);
     if (unanswered == 0)
         return 0;
-    (void)snprintf(text, sizeof text, "%d messages were not acknowledged (%s)", unanswered,
+    (void)snprintf(text, sizeof text, "%d %s not acknowledged (%s)", unanswered,
+                   unanswered == 1 ? "message was" : "messages were",
                    lost                     ? "connection lost"
                    : nats->given_up != NULL ? nats->given_up
                    : has_leader             ? "no valid answer in time"

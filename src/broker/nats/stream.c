@@ -565,7 +565,7 @@ int nats_inspect(struct nats *nats, const char *destination, json_t **info,
         if (check_overlap(nats, destination, error) < 0)
             return -1;
         if (destination == NULL)
-            (void)findings_add(findings, FINDING_WARNING,
+            (void)findings_add(findings, FINDING_NOTE,
                                "sink %s, stream \"%s\": it is missing; init or run will create it",
                                nats->base.options->name, nats->base.options->stream);
         return 0;

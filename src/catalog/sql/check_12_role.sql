@@ -8,7 +8,7 @@ WITH role AS (
 SELECT 'error' AS level, text, fix
 FROM ({refused_role}) refused WHERE {if allow_superuser}false{else}true{end}
 UNION ALL
-SELECT 'warning', format('role "%s" %s; a restricted role can do less harm', session_user,
+SELECT 'note', format('role "%s" %s; a restricted role can do less harm', session_user,
                          CASE WHEN is_superuser THEN 'is a superuser, or may become one' ELSE 'owns the table' END),
        format('as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant relay | psql %s; then connect'
               ' as relay', current_database())

@@ -1,6 +1,6 @@
 -- use: run check_20_table
 -- Of check: what the columns of the outbox, its indexes and the configuration are good for.
-SELECT 'ok' AS level,
+SELECT 'note' AS level,
        'on_sent = "delete" leaves nothing to audit, and nothing to send again if a broker loses what it has'
        ' acknowledged' AS text,
        '[outbox] on_sent = "mark", with a retention, keeps sent rows for that' AS fix
@@ -17,7 +17,7 @@ SELECT 'warning', format('[outbox] where %s, which reads the clock: a row that i
        'name the time before which a row is not sent in [outbox] due'
 WHERE {where_clock_text} <> ''
 UNION ALL
-SELECT 'warning', format('nothing keeps %s distinct: consumers and JetStream drop a second event with the same id;'
+SELECT 'note', format('nothing keeps %s distinct: consumers and JetStream drop a second event with the same id;'
                          ' harmless while every id is a fresh UUID (an index costs each insert)', {event_id_text}),
        format('CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);', {outbox_text}, {event_id_text})
 WHERE {if event_id_may_repeat}true{else}false{end}
@@ -28,10 +28,10 @@ SELECT 'warning', format('nothing keeps the ids in column %s of %s distinct: row
        format('CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);', {outbox_text}, {id_text})
 WHERE {if id_is_unique}false{else}{if has_id}true{else}false{end}{end}
 UNION ALL
-SELECT 'ok', format('table %s: %s slices', {slice_table_text}, {slices}), ''
+SELECT 'ok', format('table %s: %s slice%s', {slice_table_text}, {slices}, CASE {slices} WHEN 1 THEN '' ELSE 's' END), ''
 WHERE {if slices_fit}true{else}false{end}
 UNION ALL
-SELECT 'warning', format('index %s serves order = "none" only, and each insert pays for it', i.indexrelid::regclass),
+SELECT 'note', format('index %s serves order = "none" only, and each insert pays for it', i.indexrelid::regclass),
        format('DROP INDEX CONCURRENTLY %s;', i.indexrelid::regclass)
 FROM pg_catalog.pg_index i
 JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]

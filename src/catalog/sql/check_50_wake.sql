@@ -33,9 +33,9 @@ SELECT 'warning', format('%s holds advisory lock ({notify_lock}, %s), by which t
        format('SELECT pg_catalog.pg_terminate_backend(%s);', pid)
 FROM outbox, intruder
 UNION ALL
-SELECT 'ok', 'the trigger that notifies is disabled: idle relays find new rows by polling',
+SELECT 'note', 'the trigger that notifies is disabled: idle relays find new rows by polling',
        format('ALTER TABLE %s ENABLE TRIGGER %s;', {outbox_text}, {notify_text})
 FROM outbox WHERE has_trigger AND NOT fires
 UNION ALL
-SELECT 'ok', 'no trigger notifies of inserts: idle relays find new rows by polling', 'outbox-relay init --notify'
+SELECT 'note', 'no trigger notifies of inserts: idle relays find new rows by polling', 'outbox-relay init --notify'
 FROM outbox WHERE NOT has_trigger

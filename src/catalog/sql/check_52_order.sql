@@ -5,7 +5,7 @@ WITH keeper AS ({order_keeper}), broken AS (SELECT * FROM keeper WHERE is_there 
 SELECT 'ok' AS level, 'the order trigger locks each key before it draws the id' AS text, '' AS fix
 FROM keeper WHERE holds
 UNION ALL
-SELECT 'ok', 'no trigger locks the keys: the application must lock each key before it inserts',
+SELECT 'note', 'no trigger locks the keys: the application must lock each key before it inserts',
        'outbox-relay init --order-trigger'
 FROM keeper WHERE NOT is_there
 UNION ALL

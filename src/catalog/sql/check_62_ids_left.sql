@@ -22,8 +22,9 @@ WITH types (name, low, high) AS (VALUES
     FROM ends WHERE (edge - last) / step < (edge - origin) / step / 5
 )
 SELECT CASE WHEN count <= 0 AND NOT cycles THEN 'error' ELSE 'warning' END AS level,
-       format('column %s (id) of %s, %s%s, has %s ids left: %s', {id_text}, {outbox_text}, type,
-              ' with sequence ' || quoted, CASE WHEN count <= 0 THEN 'no' ELSE count::text END,
+       format('column %s (id) of %s, %s%s, has %s left: %s', {id_text}, {outbox_text}, type,
+              ' with sequence ' || quoted, CASE WHEN count <= 0 THEN 'no ids' WHEN count = 1 THEN '1 id'
+                                                ELSE count || ' ids' END,
               CASE WHEN cycles AND NOT ends_by_type THEN 'then they begin anew (CYCLE)'
                    WHEN count <= 0 THEN 'every INSERT fails'
                    ELSE 'then every INSERT fails' END) AS text,

@@ -32,6 +32,6 @@ UNION ALL
  WHERE reloptions && '{autovacuum_enabled=false,autovacuum_enabled=off,autovacuum_enabled=0,autovacuum_enabled=no}'
  ORDER BY place)
 UNION ALL
-SELECT 'ok', format('role "%s" does not see how long transactions of others are open', session_user),
+SELECT 'note', format('role "%s" does not see how long transactions of others are open', session_user),
        format('GRANT pg_read_all_stats TO %s; -- as a superuser', {role_text})
 WHERE NOT pg_has_role('pg_read_all_stats', 'USAGE')

@@ -83,8 +83,8 @@ static int render_list(const char *name, struct problem_list *list, char **lines
         struct problem *last = &list->items[count - 1];
 
         last->line = 0;
-        (void)snprintf(last->text, sizeof last->text, "and %d more problems",
-                       list->count - count + 1);
+        (void)snprintf(last->text, sizeof last->text, "and %d more problem%s",
+                       list->count - count + 1, PLURAL(list->count - count + 1));
     }
     for (int i = 0; i < count; i++) {
         lines[rendered] = render_line(name, &list->items[i]);

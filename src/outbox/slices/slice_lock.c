@@ -225,9 +225,9 @@ static int fail_number(const struct slice_lock *lock, int count, struct error *e
         (void)error_hint(error, "run the SQL that outbox-relay init prints");
     } else {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "table %s now says %d slices, the configuration says %d: nothing is "
+                        "table %s now says %d slice%s, the configuration says %d: nothing is "
                         "claimed",
-                        name, count, lock->owner.options->slices);
+                        name, count, PLURAL(count), lock->owner.options->slices);
         (void)error_hint(error, "set slices = %d in [outbox] and restart the relay", count);
     }
     return error_mark_schema(error);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PLACES " row settle connect connect-later kafka "
+#define PLACES " row settle connect connect-later kafka page "
 
 TEST(of_the_hints_whose_words_occur_the_first_counts)
 {

@@ -58,9 +58,11 @@ WHERE NOT answers AND name IS DISTINCT FROM _self
 GROUP BY _unknown
 UNION ALL
 -- What is over within a moment needs nobody. Of relays that say the same, the first is named.
-SELECT 'error', format('relay %s, %s%s: no progress for %s s, %s failed tries: %s', relay, lanes,
+SELECT 'error', format('relay %s, %s%s: no progress for %s s, %s: %s', relay, lanes,
                        ' and ' || nullif(others, 0) || ' more',
-                       trunc(extract(epoch FROM time - since)), failures, error), fix, NULL, NULL
+                       trunc(extract(epoch FROM time - since)),
+                       failures || CASE failures WHEN 1 THEN ' failed try' ELSE ' failed tries' END, error), fix, NULL,
+       NULL
 FROM troubles
 WHERE place = 1
 UNION ALL

@@ -65,7 +65,7 @@ WITH document AS (
              s (name, state, since, error, rows, "order", number), document
     WHERE state <> 'unknown' OR rows > 0
 ), processes AS (
-    SELECT number, name, concat('  ', name, '  ', p.lanes, ' lanes', CASE
+    SELECT number, name, concat('  ', name, '  ', p.lanes, CASE p.lanes WHEN 1 THEN ' lane' ELSE ' lanes' END, CASE
         WHEN answers THEN format(', up %s, %s sent, %s/s, version %s', age, to_char(sent, {count_format}),
                                  to_char(rate, {count_format}), version)
         WHEN NOT answers THEN ', does not answer' END) AS text
@@ -110,7 +110,8 @@ FROM (
     UNION ALL
     SELECT 30, number, 0, CASE WHEN is_away THEN 'wrapped' ELSE 'cut' END, text FROM sinks
     UNION ALL
-    SELECT 40, 0, 0, 'cut', format('relays   %s with %s lanes', relays, lanes) FROM document
+    SELECT 40, 0, 0, 'cut', format('relays   %s with %s lane%s', relays, lanes, CASE lanes WHEN 1 THEN '' ELSE 's' END)
+    FROM document
     UNION ALL
     SELECT 41, number, 0, 'cut', text FROM processes
     UNION ALL
