@@ -623,6 +623,8 @@ enum exit_status cli_audit(const struct arguments *arguments, struct config *con
     }
     free(auditing->missing_ids);
     free(auditing->missing_event_ids);
+    for (int i = 0; i < AUDIT_SHOWN; i++)
+        free(auditing->shown_ids[i]);
     for (int kind = 0; kind < AUDIT_FINDINGS; kind++)
         for (int i = 0; i < AUDIT_SHOWN; i++)
             free(auditing->shown[kind][i]);

@@ -45,6 +45,7 @@ struct auditing {
     int reading;          /* the sink that is being read */
     struct progress progress;
     char *shown[AUDIT_FINDINGS][AUDIT_SHOWN];
+    char *shown_ids[AUDIT_SHOWN];            /* of the missing rows that are shown */
     char **missing_ids, **missing_event_ids; /* for --repair, in the order of the ids */
     int64_t missing_count;
     int missing_kept; /* of AUDIT_REPAIR_MAX */
@@ -54,6 +55,6 @@ struct auditing {
 /* audit_text.c */
 void audit_show_finding(void *closure, const struct audit_finding *finding);
 /* All that was found, and what could not be told. */
-void audit_show_summary(const struct auditing *auditing);
+void audit_show_summary(struct auditing *auditing);
 
 #endif

@@ -139,46 +139,6 @@ static void summarise_json(const struct auditing *auditing)
 
 /* ---- for people ---- */
 
-struct naming {
-    FILE *out;
-    const struct audit_finding *finding;
-    bool with_topic; /* the finding has no topic of the broker's */
-};
-
-static void put_named(void *closure, const struct explained *row, struct batch *batch)
-{
-    const struct naming *naming = closure;
-    const struct message *message = &batch->messages[0];
-    char safe[512];
-
-    (void)row;
-    if (!text_equal(message->id, naming->finding->id) ||
-        !text_equal(message->event_id, naming->finding->event_id))
-        return;
-    if (naming->with_topic && message->topic.data != NULL)
-        (void)fprintf(naming->out, ", topic %s",
-                      text_show(safe, sizeof safe, message->topic, false));
-    if (message->key.data != NULL)
-        (void)fprintf(naming->out, ", key %s", text_show(safe, sizeof safe, message->key, false));
-}
-
-/* What the table says of a row, if it can be read: the records of an audit have only hashes. */
-static void put_row(FILE *out, const struct auditing *auditing, const struct audit_finding *finding)
-{
-    struct naming naming = {out, finding, topic_of(auditing, finding) == NULL};
-    char id[256];
-    const char *const ids[] = {id};
-    const struct explain_request request = {.ids = ids, .id_count = 1};
-    const struct explain_reader reader = {.on_row = put_named, .closure = &naming};
-    struct error ignored;
-
-    if (finding->id.len >= sizeof id)
-        return;
-    (void)snprintf(id, sizeof id, "%.*s", (int)finding->id.len, finding->id.data);
-    (void)admin_explain(auditing->admin, &auditing->config->relay.routes, &request, &reader,
-                        &ignored);
-}
-
 static char *line_of(const struct auditing *auditing, const struct audit_finding *finding)
 {
     const char *topic = topic_of(auditing, finding);
@@ -203,8 +163,6 @@ static char *line_of(const struct auditing *auditing, const struct audit_finding
     if (finding->position >= 0)
         (void)fprintf(out, " %s %" PRId64, topic != NULL ? "offset" : "sequence",
                       finding->position);
-    if (finding->kind == AUDIT_MISSING)
-        put_row(out, auditing, finding);
     if (finding->kind == AUDIT_LATE)
         (void)fprintf(out, ", after %" PRId64, finding->after);
     (void)fclose(out);
@@ -220,6 +178,55 @@ void audit_show_finding(void *closure, const struct audit_finding *finding)
         show_json(auditing, finding);
     else if (at < AUDIT_SHOWN)
         auditing->shown[finding->kind][at] = line_of(auditing, finding);
+    if (finding->kind == AUDIT_MISSING && !auditing->arguments->json && at < AUDIT_SHOWN)
+        auditing->shown_ids[at] = strndup(finding->id.data, finding->id.len);
+}
+
+/* The records of an audit have only hashes of keys; the table has the keys. */
+static void add_names(void *closure, const struct explained *row, struct batch *batch)
+{
+    struct auditing *auditing = closure;
+    const struct message *message = &batch->messages[0];
+    char event[512];
+    char topic[512];
+    char key[512];
+
+    (void)row;
+    text_show(event, sizeof event, message->event_id, false);
+    text_show(topic, sizeof topic, message->topic, false);
+    text_show(key, sizeof key, message->key, false);
+    for (int i = 0; i < AUDIT_SHOWN && auditing->shown_ids[i] != NULL; i++) {
+        char **line = &auditing->shown[AUDIT_MISSING][i];
+        char *named;
+
+        if (!text_equal(message->id, text_of(auditing->shown_ids[i])) || *line == NULL ||
+            strstr(*line, event) == NULL)
+            continue;
+        if (asprintf(&named, "%s%s%s%s%s", *line, strstr(*line, ", topic ") ? "" : ", topic ",
+                     strstr(*line, ", topic ") ? "" : topic,
+                     message->key.data != NULL ? ", key " : "",
+                     message->key.data != NULL ? key : "") < 0)
+            continue;
+        free(*line);
+        *line = named;
+    }
+}
+
+/* Without the names when they cannot be read. */
+static void name_missing(struct auditing *auditing)
+{
+    const struct relay_options *options = &auditing->config->relay;
+    struct explain_request request = {.ids = (const char *const *)auditing->shown_ids};
+    const struct explain_reader reader = {.on_row = add_names, .closure = auditing};
+    struct error ignored;
+    struct admin *admin;
+
+    while (request.id_count < AUDIT_SHOWN && auditing->shown_ids[request.id_count] != NULL)
+        request.id_count++;
+    admin = request.id_count > 0 ? admin_open(&options->outbox, &ignored) : NULL;
+    if (admin != NULL)
+        (void)admin_explain(admin, &options->routes, &request, &reader, &ignored);
+    admin_close(admin);
 }
 
 static void print_count(int64_t count, const char *text)
@@ -311,12 +318,13 @@ static void print_next(const struct auditing *auditing)
     cli_print_page("  ", kinds[AUDIT_MISSING].text);
 }
 
-void audit_show_summary(const struct auditing *auditing)
+void audit_show_summary(struct auditing *auditing)
 {
     if (auditing->arguments->json) {
         summarise_json(auditing);
         return;
     }
+    name_missing(auditing);
     (void)printf("%s\n", auditing->config->relay.outbox.table);
     print_count(auditing->rows, auditing->rows == 1 ? "row that was sent" : "rows that were sent");
     print_count(auditing->messages,

@@ -19,6 +19,8 @@
 
 #define TEXT_LINES_MAX 20 /* of a finding on a terminal */
 
+#define FIRST_COLUMNS 160 /* of the first error in the last line */
+
 #define TOPICS_MAX 64
 #define ANSWERS_MS 1000 /* within which a relay answers */
 
@@ -202,9 +204,12 @@ static void print_verdict(const struct findings *findings)
                        counts[FINDING_WARNING], PLURAL(counts[FINDING_WARNING]),
                        counts[FINDING_NOTE], PLURAL(counts[FINDING_NOTE]));
     else
-        (void)snprintf(line, sizeof line, "not ready: %d error%s, the first: %s",
-                       counts[FINDING_ERROR], PLURAL(counts[FINDING_ERROR]),
-                       text_escape(text, sizeof text, first->text, strlen(first->text)));
+        (void)snprintf(
+            line, sizeof line, "not ready: %d error%s, the first: %s", counts[FINDING_ERROR],
+            PLURAL(counts[FINDING_ERROR]),
+            terminal_fit(text, sizeof text,
+                         text_escape(text, sizeof text, first->text, strlen(first->text)),
+                         FIRST_COLUMNS));
     terminal_put_wrapped(stdout, terminal_columns(), "  ", TEXT_LINES_MAX, line);
 }
 

@@ -58,12 +58,11 @@ TEST(emit_says_on_a_terminal_what_it_has_inserted)
 {
     struct fixture *fixture = *state;
     const char *relay = harness_env("RELAY");
-    const char *script = harness_file(
-        "emit.sh",
-        "script -qec \"%s emit a k 1 -c %s\" /dev/null </dev/null\n"
-        "printf '{\"topic\": \"a\"}\\n{\"topic\": \"b\"}\\n\\004' |"
-        " script -qec \"%s emit -c %s\" /dev/null\n",
-        relay, fixture->config, relay, fixture->config);
+    const char *script = harness_file("emit.sh",
+                                      "script -qec \"%s emit a k 1 -c %s\" /dev/null </dev/null\n"
+                                      "printf '{\"topic\": \"a\"}\\n{\"topic\": \"b\"}\\n\\004' |"
+                                      " script -qec \"%s emit -c %s\" /dev/null\n",
+                                      relay, fixture->config, relay, fixture->config);
     char command[512];
     char said[4096];
     size_t len;

@@ -717,11 +717,12 @@ TEST(repair_sends_exactly_what_is_missing_in_the_order_of_the_ids)
     expect(fixture, run(fixture, "audit", "--repair", "-c", fixture->config), 2);
     assert_says(fixture->process.err, "--yes");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
-    expect(fixture,
-           run(fixture, "audit", "--sink", "bus", "--since", "1h", "-c", fixture->config), 1);
+    expect(fixture, run(fixture, "audit", "--sink", "bus", "--since", "1h", "-c", fixture->config),
+           1);
     assert_says(fixture->process.out, ", topic a, key k\n");
-    assert_says(fixture->process.out, "\nfix: outbox-relay audit --repair --sink 'bus' --since '1h'\n"
-                                      "  see docs/audit.md, 'When a broker lost what");
+    assert_says(fixture->process.out,
+                "\nfix: outbox-relay audit --repair --sink 'bus' --since '1h'\n"
+                "  see docs/audit.md, 'When a broker lost what");
     expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "           9  missing at the broker");
     assert_says(fixture->process.err, "sent again: 9");
