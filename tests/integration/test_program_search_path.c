@@ -261,7 +261,7 @@ TEST(no_sql_that_mends_a_table_calls_what_is_planted)
         sql(fixture->conn, "%s", breaks[i]);
         for (int round = 0; round < 3; round++) {
             (void)run(fixture, "check", "-c", dba);
-            pasted += paste(fixture, "  fix: ");
+            pasted += paste(fixture, "  fix: ") + paste(fixture, "  hint: ");
             (void)run(fixture, "init", "-c", dba);
             pasted += paste(fixture, "");
         }

@@ -237,8 +237,8 @@ TEST(check_prints_the_names_in_a_fix_escaped)
                        " CREATE INDEX \"Größe\" ON outbox (id) WHERE sent_at IS NULL");
     expect(fixture, run_command(fixture, "check"), 0);
     assert_null(strchr(fixture->process.out, '\033'));
-    assert_says(fixture->process.out, "fix: DROP INDEX CONCURRENTLY public.\"red\\x1b[31m\";");
-    assert_says(fixture->process.out, "fix: DROP INDEX CONCURRENTLY public.\"Größe\";\n");
+    assert_says(fixture->process.out, "hint: DROP INDEX CONCURRENTLY public.\"red\\x1b[31m\";");
+    assert_says(fixture->process.out, "hint: DROP INDEX CONCURRENTLY public.\"Größe\";\n");
     expect(fixture, run(fixture, "check", "--json", "-c", fixture->config), 0);
     assert_null(strchr(fixture->process.out, '\033'));
     assert_says(fixture->process.out, "\"fix\":\"DROP INDEX CONCURRENTLY public.\\\"Größe\\\";\"");
@@ -379,7 +379,7 @@ TEST(an_index_of_another_number_of_slices_that_stays_is_reported)
                        " WHERE sent_at IS NULL");
     expect(fixture, run_command(fixture, "init"), 0);
     expect(fixture, run_command(fixture, "check"), 0);
-    assert_says(fixture->process.out, "fix: DROP INDEX CONCURRENTLY public.old;");
+    assert_says(fixture->process.out, "hint: DROP INDEX CONCURRENTLY public.old;");
 }
 
 static void expect_refusal_by_each(struct fixture *fixture, const char *why, const char *remedy)

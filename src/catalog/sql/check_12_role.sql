@@ -8,8 +8,9 @@ WITH role AS (
 SELECT 'error' AS level, text, fix
 FROM ({refused_role}) refused WHERE {if allow_superuser}false{else}true{end}
 UNION ALL
-SELECT 'note', format('role "%s" %s; a restricted role can do less harm', session_user,
-                         CASE WHEN is_superuser THEN 'is a superuser, or may become one' ELSE 'owns the table' END),
+SELECT CASE WHEN is_superuser THEN 'warning' ELSE 'note' END,
+       format('role "%s" %s; a restricted role can do less harm', session_user,
+              CASE WHEN is_superuser THEN 'is a superuser, or may become one' ELSE 'owns the table' END),
        format('as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant relay | psql %s; then connect'
               ' as relay', current_database())
 FROM role WHERE {if allow_superuser}is_superuser OR is_owner{else}is_owner AND NOT is_superuser{end}
