@@ -22,8 +22,9 @@ static int number;
 
 static inline void add_stream(const char *name, jsStreamConfig *config, const char *subject)
 {
-    const char *subjects[] = {subject};
+    static const char *subjects[1]; /* the configuration may be used again */
 
+    subjects[0] = subject;
     config->Name = name;
     config->Subjects = subjects;
     config->SubjectsLen = 1;

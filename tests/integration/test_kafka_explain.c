@@ -535,7 +535,7 @@ TEST(peek_shows_the_last_messages_of_a_subject_wherever_they_lie)
     sql(fixture->conn, "CREATE TEMP TABLE peeked (n serial, line jsonb)");
     expect(fixture, run(fixture, "peek", "n", subject, "--last", "2", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "sequence 6, ");
-    assert_says(fixture->process.out, "\n  payload    1 bytes\n             7\n");
+    assert_says(fixture->process.out, "\n  payload    1 byte\n             7\n");
     assert_null(strstr(fixture->process.out, "sequence 5, "));
     (void)snprintf(subject, sizeof subject, "%s.*.newer", fixture->name);
     take_peeked(fixture, "n", subject);

@@ -672,7 +672,7 @@ TEST(init_creates_nothing_beside_a_table_with_columns_of_other_types)
         "column \"created_at\" (created_at) of \"public\".\"events\" has type bigint; it must be",
         "column \"sent_at\" (sent_at) of \"public\".\"events\" has type date; it must be "
         "timestamptz or"
-        " timestamp with on_sent = \"mark\": change the type, or map another column in "
+        " timestamp with on_sent = \"mark\" or \"position\": change the type, or map another column in "
         "[outbox.columns]",
     };
     struct fixture *fixture = *state;

@@ -266,6 +266,12 @@ TEST(a_large_parked_table_gets_its_index_by_hand)
     assert_drains(fixture);
 }
 
+/* The last line of `check` has the first error once more. */
+static int times_said(const char *command)
+{
+    return strcmp(command, "check") == 0 ? 2 : 1;
+}
+
 TEST(the_tables_of_a_newer_version_are_left_alone)
 {
     static const char *const commands[] = {"run", "init", "check", "status", "purge", "pause"};
@@ -276,8 +282,9 @@ TEST(the_tables_of_a_newer_version_are_left_alone)
                        " ALTER TABLE outbox_parked DROP COLUMN waits_for");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         expect(fixture, run_command(fixture, commands[i]), 3);
-        assert_true(process_count_words(&fixture->process, "has schema 3, made by a newer"
-                                                           " outbox-relay") == 1);
+        assert_int_equal(process_count_words(&fixture->process, "has schema 3, made by a newer"
+                                                                " outbox-relay"),
+                         times_said(commands[i]));
     }
     expect(fixture, run(fixture, "emit", "t", "k", "1", "-c", fixture->config), 3);
     assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
@@ -303,7 +310,8 @@ TEST(tables_without_states_are_refused_by_name_and_those_with_states_tell_older_
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         expect(fixture, run_command(fixture, commands[i]), 3);
         assert_int_equal(
-            process_count_words(&fixture->process, "was made by an outbox-relay before 0.1.0"), 1);
+            process_count_words(&fixture->process, "was made by an outbox-relay before 0.1.0"),
+            times_said(commands[i]));
     }
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
 }

@@ -257,7 +257,7 @@ TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
     init_existing(fixture);
     process_free(&fixture->process);
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
-    process_await_words(&fixture->process, "lanes");
+    process_await_words(&fixture->process, "relaying from");
     sql(fixture->conn,
         "INSERT INTO outbox (kind, details, available_at) SELECT 'k' || n %% 2,"
         " '{\"topic\": \"t\"}', CASE n WHEN 3 THEN now() + interval '10 s' WHEN 4 THEN"

@@ -81,7 +81,7 @@ static PGresult *ask(PGconn *conn, const struct routes *routes)
     char *text;
 
     (void)snprintf(table.columns[COLUMN_TOPIC].quoted, QUOTED_BYTES_MAX, "\"topic\"");
-    assert_is_claimed_by(statement_claim_slices);
+    assert_is_claimed_by(statement_slice_rows);
     assert_is_claimed_by(statement_claim_table);
     assert_is_claimed_by(statement_claim_refused);
     assert_is_claimed_by(statement_earlier);
