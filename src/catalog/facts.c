@@ -23,7 +23,7 @@ static int put_string(FILE *out, const char *text)
     return fputs(text, out) < 0 ? -1 : 0;
 }
 
-/* {outbox}, {parked}, {control}, {slice_table} and {positions}; and each with "_text" behind it, as
+/* {outbox}, {parked}, {control}, {slice_table} and {progress}; and each with "_text" behind it, as
  * a literal.
  */
 static int put_table(FILE *out, const void *about, const struct sql_fact *fact)

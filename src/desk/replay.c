@@ -55,8 +55,7 @@ int desk_check_sent(struct desk *desk, struct error *error)
     if (outbox_keeps_sent(admin->options))
         return admin_foresee_adoption(admin, error) == 0 ? 0 : -1;
     (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                    "replay needs on_sent = \"mark\": with \"delete\" sent rows do not exist any"
-                    " more");
+                    "replay needs sent rows: with on_sent = \"delete\" they do not exist any more");
     return error_hint(error, "set [outbox] on_sent = \"mark\"; rows sent from then on can be"
                              " replayed until the retention ends");
 }

@@ -71,16 +71,15 @@ static double figure(const json_t *document, const char *name)
 }
 
 /* An outbox without unsent rows has no oldest one. */
-static void remember(struct sampler *sampler, const json_t *document)
+static void remember(struct sampler *sampler, const json_t *document, uint64_t sent)
 {
     double unsent = figure(document, "unsent");
 
     history_add(&sampler->sample.history, clock_now_ms(), unsent,
-                unsent == 0 ? 0 : figure(document, "oldest_seconds"),
-                report_total(sampler->report, REPORT_SENT));
+                unsent == 0 ? 0 : figure(document, "oldest_seconds"), sent);
 }
 
-static void keep(struct sampler *sampler, json_t *document, int64_t began_ms)
+static void keep(struct sampler *sampler, json_t *document, uint64_t sent, int64_t began_ms)
 {
     struct sample *sample = &sampler->sample;
 
@@ -94,11 +93,12 @@ static void keep(struct sampler *sampler, json_t *document, int64_t began_ms)
     sample->has_failed = false;
     sample->taken_at_ms = clock_now_ms();
     sample->took_ms = sample->taken_at_ms - began_ms;
-    remember(sampler, document);
+    remember(sampler, document, sent);
     (void)pthread_mutex_unlock(&sampler->lock);
 }
 
-static void fail(struct sampler *sampler, bool is_connected, const struct error *error)
+static void fail(struct sampler *sampler, bool is_connected, uint64_t sent,
+                 const struct error *error)
 {
     /* When there is no connection, the lanes say so. */
     if (is_connected && !sampler->sample.has_failed)
@@ -108,7 +108,7 @@ static void fail(struct sampler *sampler, bool is_connected, const struct error 
     sampler->sample.has_failed = true;
     sampler->sample.is_connected = is_connected;
     sampler->sample.error = *error;
-    remember(sampler, NULL);
+    remember(sampler, NULL, sent);
     (void)pthread_mutex_unlock(&sampler->lock);
 }
 
@@ -119,6 +119,8 @@ static struct admin *sample(struct sampler *sampler, struct admin *admin)
 {
     int64_t unsent_from = atomic_load(&sampler->report->unsent_from);
     uint64_t connects = report_connects(sampler->report);
+    uint64_t sent =
+        report_total(sampler->report, REPORT_SENT); /* before a query: a stop frees it */
     int64_t began_ms = clock_now_ms();
     json_t *document;
     struct error error;
@@ -131,11 +133,11 @@ static struct admin *sample(struct sampler *sampler, struct admin *admin)
         sampler->connects = connects;
         admin = admin_open(&sampler->options->outbox, &error);
         if (admin == NULL) {
-            fail(sampler, false, &error);
+            fail(sampler, false, sent, &error);
             return NULL;
         }
         if (admin_gauges_begin(admin, &error) < 0) {
-            fail(sampler, true, &error);
+            fail(sampler, true, sent, &error);
             admin_close(admin);
             return NULL;
         }
@@ -143,10 +145,10 @@ static struct admin *sample(struct sampler *sampler, struct admin *admin)
     admin_gauges_unsent_from(admin, unsent_from);
     document = measure(sampler, admin, &error);
     if (document != NULL) {
-        keep(sampler, document, began_ms);
+        keep(sampler, document, sent, began_ms);
         return admin;
     }
-    fail(sampler, true, &error);
+    fail(sampler, true, sent, &error);
     admin_close(admin);
     return NULL;
 }

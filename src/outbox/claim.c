@@ -372,6 +372,8 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
     batch->refused = request->refused;
     batch->event_ids = event_ids_of(&outbox->table);
     batch->has_more = true;
+    if (outbox->is_lean)
+        outbox->rich_claims = RICH_CLAIMS;
     if (error_is_sqlstate(error, "57014")) {
         outbox->careful_until_ms = clock_now_ms() + CAREFUL_MS;
         if (!outbox->claims_carefully)

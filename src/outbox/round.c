@@ -233,7 +233,9 @@ static int read_claimed(struct round *round, PGresult *answer, struct error *err
                          ? 0
                          : wire_int8(PQgetvalue(answer, 0, CLAIMED_OLDEST));
     standbys = wire_int4(PQgetvalue(answer, 0, CLAIMED_STANDBYS));
-    if (standbys != outbox->standbys)
+    /* xmin has 32 bits: what is far behind could seem to be ahead. */
+    if (standbys != outbox->standbys || outbox->oldest == 0 ||
+        outbox->oldest - outbox->durable_before > INT64_C(1) << 30)
         outbox->durable_before = 0;
     outbox->standbys = standbys;
     outbox->token = wire_int8(PQgetvalue(answer, 0, CLAIMED_TOKEN));

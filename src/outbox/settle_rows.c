@@ -166,7 +166,7 @@ static int queue_check(struct outbox *outbox, struct batch *batch, struct rows r
 
 bool settling_by_position(const struct outbox *outbox, const struct batch *batch)
 {
-    return outbox->options->on_sent == ON_SENT_POSITION && !batch->parked;
+    return outbox->options->on_sent == ON_SENT_POSITION && !batch->parked && !batch->refused;
 }
 
 bool settling_is_checked(const struct outbox *outbox, const struct batch *batch)

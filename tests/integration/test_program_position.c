@@ -129,8 +129,11 @@ TEST(ids_that_begin_anew_hide_no_row)
     drain_printed(fixture, 0);
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) { /* while no relay runs */
         sql(fixture->conn, "%s", changes[i]);
-        insert_rows(fixture->conn, sent + 1, i == 2 ? 50 : 150); /* also beyond the old position */
-        sent += i == 2 ? 50 : 150;
+        insert_rows(fixture->conn, sent + 1, 150); /* beyond the old position */
+        sent += 150;
+        sql(fixture->conn, "UPDATE outbox_progress SET settled_at = settled_at - interval '9 d'");
+        expect(fixture, run(fixture, "purge", "--older-than", "7d", "-c", fixture->config), 0);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 150);
         drain_printed(fixture, 0);
         assert_printed(fixture, sent);
     }
@@ -158,6 +161,38 @@ TEST(a_row_that_fails_is_parked_and_its_neighbours_are_passed)
     expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
     drain_printed(fixture, 0);
     assert_printed(fixture, 99);
+}
+
+TEST(a_row_that_cannot_be_parked_holds_up_its_slice_and_no_other)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE TABLE refers (id bigint REFERENCES outbox)");
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT CASE i WHEN 3 THEN '' ELSE"
+                       " 't' END, 'k' || i %% 50, to_jsonb(i) FROM generate_series(1, 100) i;"
+                       " INSERT INTO refers VALUES (3)");
+    start_relay(fixture);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT (count(*) <= 40)::int FROM (" UNPASSED ") unpassed (count)"
+                    " WHERE count > 0");
+    sql(fixture->conn, "DELETE FROM refers");
+    wait_for_number(fixture->conn, 0, UNPASSED);
+    process_stop(&fixture->process, SIGTERM);
+    load_printed(fixture, fixture->process.out);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
+                     98); /* row 53 waits for row 3, which is dead */
+    assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed") < 400);
+}
+
+TEST(notes_of_marks_and_a_subscription_keep_relays_from_starting)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, topic, state, due) VALUES (1, 't', 'refused',"
+        " now())");
+    expect(fixture, run_drain(fixture), 3);
+    assert_says(fixture->process.err, "has notes of rows that PostgreSQL has refused to settle");
 }
 
 TEST(rows_of_a_paused_sink_are_parked_and_leave_in_order_when_it_is_resumed)

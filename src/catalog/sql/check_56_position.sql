@@ -29,6 +29,16 @@ SELECT 'warning', format('no trigger keeps applications from changing the key of
 WHERE NOT EXISTS (
     SELECT FROM pg_catalog.pg_trigger
     WHERE tgrelid = {outbox_oid} AND tgname = '{position_trigger}' AND tgenabled IN ('O', 'A'))
+UNION ALL
+SELECT 'error', format('with on_sent = "position" table %s cannot be the target of a subscription: its rows have'
+                       ' transactions of another cluster', {outbox_text}),
+       'ALTER SUBSCRIPTION ... DROP PUBLICATION, or on_sent = "mark" in [outbox]'
+WHERE EXISTS (SELECT FROM pg_catalog.pg_subscription_rel WHERE srrelid = {outbox_oid})
+UNION ALL
+SELECT 'error', format('table %s has notes of rows that PostgreSQL has refused to settle: on_sent = "position" has'
+                       ' none, and would pass these rows', {parked_text}),
+       'let relays with on_sent = "mark" settle them, or delete the rows and the notes'
+WHERE {if parked_exists}EXISTS (SELECT FROM {parked} WHERE {is_note}){else}false{end}
 {if readable}
 UNION ALL
 SELECT 'warning', format('rows of %s come from transactions of another cluster: they may be sent more than once as long'

@@ -467,6 +467,13 @@ static void postpone(struct slice_lock *lock, int count)
     choice_postpone(&lock->choice, lock->locked, count, clock_now_ms() + POSTPONE_MS);
 }
 
+void slice_lock_put_off(struct slice_lock *lock, int slice)
+{
+    int32_t one = slice;
+
+    choice_postpone(&lock->choice, &one, 1, clock_now_ms() + POSTPONE_MS);
+}
+
 void slice_lock_postpone(struct slice_lock *lock)
 {
     postpone(lock, lock->locked_count);

@@ -71,6 +71,8 @@ int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int li
 bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *request);
 /* The claim in hand reports nothing about a slice. */
 void slice_lock_forget(struct slice_lock *lock);
+/* A row of this slice holds it up: puts it off (choice_postpone). */
+void slice_lock_put_off(struct slice_lock *lock, int slice);
 /* One of the locked slices has a row that holds up the claim: puts that slice off
  * (choice_postpone). */
 void slice_lock_postpone(struct slice_lock *lock);

@@ -9,7 +9,7 @@
 -- its end; $5 int8 the stable id.
 WITH passed AS (
     SELECT relay_slice, greatest(relay_top, relay_last) AS top, relay_number + 1 AS number,
-           greatest(relay_from, least($5::int8, relay_end)) AS low, relay_end,
+           greatest(relay_from, least($5::int8, relay_end, 9223372036854775806) + 1) AS low, relay_end,
            relay_ends, relay_snapshots
     FROM ROWS FROM (unnest($1::int4[]), unnest($3::int8[]), unnest($4::int4[]))
              AS given (relay_slice, relay_last, relay_is_end),

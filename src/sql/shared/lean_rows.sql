@@ -27,7 +27,9 @@ FROM (
         SELECT relay_row, relay_xmin, {id_as_sent} AS id, {event_id_as_sent} AS event_id, {topic_as_sent} AS topic,
                {key_as_sent} AS key, {type_as_sent} AS type,
                {if converts_payload}
-               CASE WHEN pg_column_size(payload) <= 2000 THEN payload::text END AS payload,
+               CASE WHEN pg_column_size(payload) <= 2000
+                         AND clock_timestamp() < statement_timestamp() + interval '500 ms'
+                    THEN payload::text END AS payload,
                payload IS NULL AS payload_is_null,
                {else}
                {payload_as_sent} AS payload,

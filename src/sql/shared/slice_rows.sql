@@ -18,7 +18,9 @@ FROM ROWS FROM (
            {end}
            AND ({slice_of_row}, {id}) >= (
                    relay_slice,
-                   {if lean}relay_low{else}CASE WHEN (SELECT running FROM held) THEN relay_high ELSE relay_low END{end})
+                   {if position}greatest(relay_from, {end}
+                   {if lean}relay_low{else}CASE WHEN (SELECT running FROM held) THEN relay_high ELSE relay_low END{end}
+                   {if position}){end})
            AND {slice_of_row} < relay_slice + 1
            AND {if position}{is_unsent_at}{else}{unsent}{end}
            {if !lean}

@@ -79,7 +79,9 @@ FROM (
         FROM parts
     ) beside
 ) summed, LATERAL (
-    SELECT greatest(least(rows, greatest(reltuples, pg_stat_get_live_tuples(oid))::numeric), 1) AS about
+    SELECT greatest(1, least(
+               rows, greatest(reltuples, pg_stat_get_live_tuples(oid), pg_relation_size(oid) / 64)::numeric))
+               AS about
     FROM pg_catalog.pg_class
     WHERE oid = to_regclass({outbox_text})
 ) of_table

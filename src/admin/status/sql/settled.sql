@@ -12,7 +12,7 @@ SELECT jsonb_build_object(
 FROM (
     SELECT clock_timestamp() AS at, (
         {if position}
-        SELECT max(top) FROM {progress}) AS settled
+        SELECT {highest_top}) AS settled
         {else}
         SELECT {if marking}n_tup_upd{else}n_tup_del{end}
         FROM pg_catalog.pg_stat_user_tables

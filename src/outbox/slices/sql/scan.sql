@@ -2,8 +2,7 @@
 -- For each slice: its lowest unsent id from its bound on (NULL: none), whether the high bound was used, and NULL. With
 -- order = "none" the whole table is slice 0. While sinks are away, the scan then ends after {window} unsent rows of any
 -- sink. The last column is the id of the last of them (NULL: there are fewer). When none of them may be claimed,
--- "lowest" is the id of the first row after the window, which has the number {window} + 1. With on_sent = "position"
--- nothing is scanned: the low id of the slice's progress takes the place of "lowest".
+-- "lowest" is the id of the first row after the window, which has the number {window} + 1.
 -- $1 int4[] slices; $2 int8[] their low bounds; $3 int8[] their high bounds, used while all long holders $4 xid8[] are
 -- running in the snapshot; $5 int8 a bit for each sink whose rows are ignored.
 WITH held AS MATERIALIZED (
@@ -14,18 +13,22 @@ SELECT relay_scan.slice, found.lowest, (SELECT running FROM held) AS read_high,
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high)
 LEFT JOIN LATERAL (
     {if by_slice}
-    {if position}
-    SELECT relay_from AS lowest FROM (SELECT relay_scan.slice AS relay_slice) relay_row, {progress_at}
-    {else}
     SELECT {id} AS lowest
-    FROM {outbox}
+    FROM
+        {if position}
+        (SELECT relay_scan.slice AS relay_slice) relay_row,
+        {progress_at},
+        LATERAL (SELECT * FROM {outbox} WHERE {is_unsent_at}) {outbox_name}
+        {else}
+        {outbox}
+        {end}
     WHERE ({slice_of_row}, {id}) >= (
-              relay_scan.slice, CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END)
+              relay_scan.slice, {if position}greatest(relay_from, {end}CASE WHEN (SELECT running FROM held)
+                  THEN relay_scan.high ELSE relay_scan.low END{if position}){end})
       AND {slice_of_row} < relay_scan.slice + 1
-      AND {unsent}
+      AND {if position}true{else}{unsent}{end}
       AND CASE WHEN {is_not_noted} THEN ($5::int8 = 0 OR coalesce($5::int8 >> ({sink}), 0) & 1 = 0) END
     ORDER BY {slice_of_row}, {outbox_name}.{id} LIMIT 1
-    {end}
     {else}
     SELECT coalesce(min(id) FILTER (WHERE number <= {window} AND ours),
                     max(id) FILTER (WHERE number > {window})) AS lowest,
