@@ -80,7 +80,8 @@ FROM (
     ) beside
 ) summed, LATERAL (
     SELECT greatest(1, least(
-               rows, greatest(reltuples, pg_stat_get_live_tuples(oid), pg_relation_size(oid) / 64)::numeric))
+               rows, CASE WHEN reltuples > 0 THEN greatest(reltuples, pg_stat_get_live_tuples(oid))
+                          ELSE pg_relation_size(oid) / 64 END::numeric))
                AS about
     FROM pg_catalog.pg_class
     WHERE oid = to_regclass({outbox_text})
