@@ -212,7 +212,7 @@ TEST(rows_that_were_deleted_cannot_be_replayed)
 
     write_config(fixture, "on_sent = \"delete\"", STDOUT_SINK);
     expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 2);
-    assert_says(fixture->process.err, "replay needs on_sent = \"mark\"");
+    assert_says(fixture->process.err, "replay needs sent rows");
     assert_says(fixture->process.err, "fix: set [outbox] on_sent = \"mark\"");
 }
 

@@ -370,7 +370,8 @@ TEST(a_time_without_an_age_hides_no_other_row)
         expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
         assert_says(fixture->process.out,
                     "- created_at of 1 of the oldest rows gives no age: row ");
-        assert_says(fixture->process.out, said);
+        if (strcmp(odd[i].type, "text") != 0) /* a text is a value of the row */
+            assert_says(fixture->process.out, said);
         assert_null(strstr(fixture->process.out, "unknown"));
         expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
         expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);

@@ -13,7 +13,10 @@ FROM (
     FROM (
         SELECT id,
                {created_time} AS created,
-               left(id::text, 64) || ' has ' || coalesce(left(created_at::text, 64), 'NULL') AS named
+               left(id::text, 64) || CASE
+                   WHEN created_at IS NULL THEN ' has NULL'
+                   WHEN pg_typeof(created_at)::text ~ '^(timestamp|date)' THEN ' has ' || created_at::text
+                   ELSE '' END AS named -- a text may be any value
         FROM (
             {oldest_unsent}
         ) unsent
