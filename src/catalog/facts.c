@@ -29,14 +29,20 @@ static int put_string(FILE *out, const char *text)
 static int put_table(FILE *out, const void *about, const struct sql_fact *fact)
 {
     const struct table *table = table_of(about);
-    const char *const names[] = {['o'] = table->quoted,
-                                 ['p'] = table->parked_quoted,
-                                 ['c'] = table->control_quoted,
-                                 ['s'] = table->slice_quoted,
-                                 ['i'] = table->progress_quoted};
-    bool is_progress = strncmp(fact->name, "pro", 3) == 0;
-    const char *quoted = names[is_progress ? 'i' : (unsigned char)fact->name[0]];
+    const struct {
+        const char *name;
+        const char *quoted;
+    } tables[] = {{"outbox", table->quoted},
+                  {"parked", table->parked_quoted},
+                  {"control", table->control_quoted},
+                  {"slice_table", table->slice_quoted},
+                  {"progress", table->progress_quoted}};
+    const char *quoted;
+    size_t at = 0;
 
+    while (strncmp(tables[at].name, fact->name, strlen(tables[at].name)) != 0)
+        at++;
+    quoted = tables[at].quoted;
     if (strstr(fact->name, "_text") == NULL)
         return put_string(out, quoted);
     sql_put_literal(out, quoted);

@@ -16,7 +16,7 @@ static int is_current(struct outbox *outbox, const struct array *system, bool *i
     return 0;
 }
 
-/* Another lane may have done it meanwhile; then it is done again, which changes nothing more. */
+/* Another lane may have done it, until this one has the slices. */
 static int begin_anew(struct outbox *outbox, const struct array *system, struct error *error)
 {
     struct session *session = &outbox->session;

@@ -184,15 +184,63 @@ TEST(a_row_that_cannot_be_parked_holds_up_its_slice_and_no_other)
     assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed") < 400);
 }
 
-TEST(notes_of_marks_and_a_subscription_keep_relays_from_starting)
+TEST(notes_of_marks_or_a_subscription_keep_relays_from_starting)
 {
     struct fixture *fixture = *state;
+    int status;
 
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, topic, state, due) VALUES (1, 't', 'refused',"
         " now())");
     expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, "has notes of rows that PostgreSQL has refused to settle");
+    sql(fixture->conn,
+        "DELETE FROM outbox_parked; INSERT INTO pg_subscription_rel (srsubid, srrelid,"
+        " srsubstate) VALUES (1, 'outbox'::regclass, 'r')");
+    status = run_drain(fixture);
+    sql(fixture->conn, "DELETE FROM pg_subscription_rel WHERE srsubid = 1");
+    expect(fixture, status, 3);
+    assert_says(fixture->process.err, "cannot be the target of a subscription");
+}
+
+TEST(rows_of_a_sink_that_is_away_are_parked_and_leave_in_order_when_it_is_back)
+{
+    struct fixture *fixture = *state;
+    char sinks[512];
+
+    (void)snprintf(sinks, sizeof sinks,
+                   "[sink.out]\ntype = \"stdout\"\n[sink.other]\ntype = \"nats\"\nservers ="
+                   " [\"nats://127.0.0.1:%d\"]\nstream = \"NONE\"\nallow = [\"o.>\"]\n"
+                   "[[route]]\nmatch = \"o.>\"\nsink = \"other\"\n"
+                   "[[route]]\nmatch = \">\"\nsink = \"out\"",
+                   harness_free_port());
+    write_position_config(fixture, BY_POSITION, sinks);
+    start_relay(fixture);
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT CASE i / 4 %% 2 WHEN 0 THEN"
+        " 'o.a' ELSE 't' END, 'k' || i %% 4, to_jsonb(i) FROM generate_series(1, 200)"
+        " i"); /* each key has rows of both sinks */
+    wait_for_number(fixture->conn, 0, UNPASSED);
+    wait_for_number(
+        fixture->conn, 1,
+        "SELECT (count(*) FILTER (WHERE state = 'waiting') > 0)::int FROM outbox_parked");
+    stop_relay(fixture);
+    write_position_config(fixture, BY_POSITION,
+                          "[sink.out]\ntype = \"stdout\"\n[sink.other]\ntype = \"stdout\"\n"
+                          "[[route]]\nmatch = \"o.>\"\nsink = \"other\"\n"
+                          "[[route]]\nmatch = \">\"\nsink = \"out\"");
+    start_relay(fixture);
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
+    stop_relay(fixture);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
+                     200);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 200);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM (SELECT (line->>'payload')::int AS payload,"
+                                " lag((line->>'payload')::int) OVER (PARTITION BY line->>'key',"
+                                " line->>'topic' ORDER BY place) AS before FROM printed) pairs"
+                                " WHERE before > payload"),
+                     0); /* there is no order between two sinks */
 }
 
 TEST(rows_of_a_paused_sink_are_parked_and_leave_in_order_when_it_is_resumed)

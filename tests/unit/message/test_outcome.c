@@ -158,6 +158,35 @@ TEST(a_row_that_fails_takes_its_key_with_it_and_nobody_else)
     }
 }
 
+TEST(with_positions_a_row_that_stays_is_parked_only_before_settled_rows_of_its_slice)
+{
+    static const struct {
+        int slice;
+        enum outcome before, after;
+    } rows[] = {
+        {1, OUTCOME_UNSENT, OUTCOME_PARK},   {1, OUTCOME_SENT, OUTCOME_SENT},
+        {1, OUTCOME_UNSENT, OUTCOME_PARK},   {1, OUTCOME_DEAD, OUTCOME_DEAD},
+        {1, OUTCOME_UNSENT, OUTCOME_UNSENT}, {2, OUTCOME_UNSENT, OUTCOME_UNSENT},
+        {2, OUTCOME_UNSENT, OUTCOME_UNSENT}, {3, OUTCOME_UNSENT, OUTCOME_PARK},
+        {3, OUTCOME_BEHIND, OUTCOME_BEHIND},
+    };
+    enum { ROWS = sizeof rows / sizeof *rows };
+
+    batch_reset(&batch);
+    for (int i = 0; i < ROWS; i++) {
+        struct message *message = add(VERDICT_PENDING, 0);
+
+        message->slice = rows[i].slice;
+        message->outcome = rows[i].before;
+    }
+    outcome_pass(&batch, &options);
+    for (int i = 0; i < ROWS; i++) {
+        assert_int_equal(batch.messages[i].outcome, rows[i].after);
+        if (rows[i].after == OUTCOME_PARK)
+            assert_int_equal(batch.messages[i].retry_ms, options.backoff_ms);
+    }
+}
+
 TEST(a_row_that_stays_keeps_its_key_where_it_is)
 {
     struct message *second, *third;
