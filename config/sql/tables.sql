@@ -23,7 +23,11 @@ CREATE TABLE {outbox} (
 COMMENT ON TABLE {outbox} IS 'outbox-relay: created by init';
 {if position}
 {position_guard}
-CREATE TRIGGER {position_trigger} BEFORE UPDATE OF {id}, {key}, {xid} ON {outbox} FOR EACH ROW EXECUTE FUNCTION {progress}();
+CREATE TRIGGER {position_trigger} AFTER UPDATE ON {outbox} FOR EACH ROW
+    WHEN ((OLD.{id}, OLD.{key}, OLD.{xid}) IS DISTINCT FROM (NEW.{id}, NEW.{key}, NEW.{xid}))
+    EXECUTE FUNCTION {progress}();
+CREATE TRIGGER {xid_trigger} AFTER INSERT ON {outbox} FOR EACH ROW
+    WHEN (NEW.{xid} IS DISTINCT FROM pg_catalog.pg_current_xact_id()) EXECUTE FUNCTION {progress}();
 {end}
 {if ordered}
 {ordering}

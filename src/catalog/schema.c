@@ -158,7 +158,7 @@ static int put_unsent(FILE *out, const void *about)
 
 static int put_lock_column(FILE *out, const void *about)
 {
-    bool marks = options_of(about)->on_sent == ON_SENT_MARK;
+    bool marks = options_of(about)->on_sent != ON_SENT_DELETE;
 
     return fputs(table_of(about)->columns[marks ? COLUMN_SENT_AT : COLUMN_ID].quoted, out) < 0 ? -1
                                                                                                : 0;

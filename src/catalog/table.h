@@ -98,8 +98,10 @@ struct table {
 #define ORDER_TRIGGER "zzz_outbox_relay_order"
 #define ORDER_SEQUENCE_SUFFIX "_order_seq"
 
-/* The trigger that keeps the place of a row, with on_sent = "position"; not qualified. */
+/* The triggers that keep the place of a row, and its transaction, with on_sent = "position"; not
+ * qualified. */
 #define POSITION_TRIGGER "outbox_relay_position"
+#define XID_TRIGGER "outbox_relay_xid"
 
 void table_quote(const struct session *session, const char *name, char out[QUOTED_BYTES_MAX]);
 

@@ -32,6 +32,8 @@ bool refused_in_parts(const struct outbox *outbox, const struct batch *batch)
 {
     bool has_copies = batch->parked && outbox->table.park != NULL; /* their rows may be refused */
 
+    if (settling_by_position(outbox, batch)) /* no row is touched but those that are parked */
+        return false;
     return batch->refused || has_copies || (outbox->has_refused && !batch->parked) ||
            clock_left_ms(atomic_load(&parts_until_ms[batch->parked])) > 0;
 }

@@ -70,32 +70,6 @@ static int park_raw(struct outbox *outbox, const struct batch *batch, const char
     return settling_end(outbox, false, error);
 }
 
-/* With on_sent = "position" there are no notes: a row that cannot be parked stays unsent, and the
- * position of its slice stops before it. Returns how many rows that are, or -1. */
-static int park_one_by_one(struct outbox *outbox, struct batch *batch, struct rows rows,
-                           struct error *error)
-{
-    int left = 0;
-
-    for (int i = 0; i < rows.count; i++) {
-        struct message *message = rows.messages[i];
-        struct error why;
-        int parked = settling_try(outbox, batch, SETTLING_PARK, (struct rows){&message, 1}, &why);
-
-        if (parked < 0) {
-            *error = why;
-            return -1;
-        }
-        if (parked == 0) {
-            message->outcome = OUTCOME_UNSENT;
-            slice_lock_put_off(outbox->slices, message->slice);
-            *error = why;
-            left++;
-        }
-    }
-    return left;
-}
-
 /* Parks rows after a savepoint of their own, because a row that cannot be moved (a foreign key, a
  * lock, a column of another type) must not prevent the acknowledged rows from being settled.
  * Returns -1 when the session is closed. */
@@ -110,13 +84,8 @@ static int park(struct outbox *outbox, struct batch *batch, struct rows rows, st
         parked = park_raw(outbox, batch, "bare", error);
     if (parked != 0)
         return parked > 0 ? 0 : -1;
-    if (settling_by_position(outbox, batch)) {
-        parked = park_one_by_one(outbox, batch, rows, error);
-        if (parked <= 0)
-            return parked;
-    } else if (!batch->parked || outbox->table.park != NULL) {
+    if (!batch->parked || outbox->table.park != NULL)
         return refused_isolate(outbox, batch, SETTLING_PARK, rows, error);
-    }
     refused_keep_failure(batch, error->text);
     return 0;
 }
@@ -157,12 +126,19 @@ static int note(struct outbox *outbox, struct batch *batch, struct error *error)
     return noted;
 }
 
-/* Back to before rows were parked. They and the refused rows stay in the outbox. */
+/* Back to before rows were parked. They and the refused rows stay in the outbox. A position stops
+ * before them, so that the later rows of their slices will be sent again: not at once. */
 static int take_back_parked(struct outbox *outbox, struct batch *batch, struct error *error)
 {
-    for (int i = 0; i < batch->count; i++)
-        if (is_to_be_parked(batch, &batch->messages[i]) || is_refused(batch, &batch->messages[i]))
-            batch->messages[i].outcome = OUTCOME_UNSENT;
+    for (int i = 0; i < batch->count; i++) {
+        struct message *message = &batch->messages[i];
+
+        if (!is_to_be_parked(batch, message) && !is_refused(batch, message))
+            continue;
+        message->outcome = OUTCOME_UNSENT;
+        if (settling_by_position(outbox, batch))
+            slice_lock_put_off(outbox->slices, message->slice);
+    }
     if (session_queue(&outbox->session, "rollback_to", 0, NULL, false, error) < 0 ||
         session_sync(&outbox->session, error) < 0 || session_finish(&outbox->session, error) <= 0)
         return session_abort(&outbox->session);

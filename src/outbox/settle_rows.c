@@ -199,7 +199,7 @@ static int queue_park(struct outbox *outbox, struct batch *batch, struct rows ro
                       struct error *error)
 {
     uint32_t count = htobe32((uint32_t)rows.count);
-    bool by_position = settling_by_position(outbox, batch);
+    bool by_id = outbox->options->on_sent == ON_SENT_POSITION && !batch->parked;
     const struct array params[7] = {rows_array(batch, rows),
                                     {.bytes = (char *)&count, .len = sizeof count},
                                     texts_array(batch, rows, reason_text),
@@ -211,8 +211,7 @@ static int queue_park(struct outbox *outbox, struct batch *batch, struct rows ro
     if (outbox->table.park != NULL && batch->parked && !outbox->leaves_rows &&
         queue(outbox, "park_copied", 6, params, error) < 0)
         return -1;
-    return queue(outbox, batch->parked ? "park_parked" : "park", by_position ? 7 : 6, params,
-                 error);
+    return queue(outbox, batch->parked ? "park_parked" : "park", by_id ? 7 : 6, params, error);
 }
 
 static int queue_notes(struct outbox *outbox, struct batch *batch, struct rows rows,

@@ -295,7 +295,8 @@ static int publish(struct lane *lane)
 /* A position passes the rows of sinks that are away: they are claimed and parked. */
 static bool claims_all_sinks(const struct lane *lane)
 {
-    return lane->options->outbox.on_sent == ON_SENT_POSITION && !lane->batch.parked;
+    return lane->options->outbox.on_sent == ON_SENT_POSITION && !lane->batch.parked &&
+           !lane->batch.refused;
 }
 
 /* A claim of outbox rows. A payload too large for every sink is not fetched. */
@@ -343,7 +344,7 @@ static struct claim_request begin_turn(struct lane *lane)
     declined_forget(&lane->declined, now_ms);
     claim.refused = turn == TURN_REFUSED;
     claim.parked = turn == TURN_PARKED;
-    if (claim.parked)
+    if (claim.parked || claim.refused)
         claim.away = lane->sinks.away;
     return claim;
 }

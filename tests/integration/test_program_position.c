@@ -163,7 +163,7 @@ TEST(a_row_that_fails_is_parked_and_its_neighbours_are_passed)
     assert_printed(fixture, 99);
 }
 
-TEST(a_row_that_cannot_be_parked_holds_up_its_slice_and_no_other)
+TEST(a_row_that_cannot_be_parked_holds_up_its_key_alone_and_is_not_lost)
 {
     struct fixture *fixture = *state;
 
@@ -172,31 +172,94 @@ TEST(a_row_that_cannot_be_parked_holds_up_its_slice_and_no_other)
                        " 't' END, 'k' || i %% 50, to_jsonb(i) FROM generate_series(1, 100) i;"
                        " INSERT INTO refers VALUES (3)");
     start_relay(fixture);
-    wait_for_number(fixture->conn, 1,
-                    "SELECT (count(*) <= 40)::int FROM (" UNPASSED ") unpassed (count)"
-                    " WHERE count > 0");
-    sql(fixture->conn, "DELETE FROM refers");
     wait_for_number(fixture->conn, 0, UNPASSED);
-    process_stop(&fixture->process, SIGTERM);
-    load_printed(fixture, fixture->process.out);
+    insert_rows(fixture->conn, 101, 100);
+    wait_for_number(fixture->conn, 0, UNPASSED);
+    stop_relay(fixture);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     98); /* row 53 waits for row 3, which is dead */
-    assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed") < 400);
+                     183); /* row 53 and 15 later ones of its key wait for row 3 */
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 183);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT id FROM outbox_parked WHERE state = 'refused'"), 3);
+    sql(fixture->conn, "UPDATE outbox_progress SET settled_at = settled_at - interval '9 d'");
+    expect(fixture, run(fixture, "purge", "--older-than", "1h", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "explain", "3", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "refused");
+    sql(fixture->conn, "DELETE FROM refers; UPDATE outbox_parked SET due = now() WHERE id = 3");
+    drain_printed(fixture, 1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox_parked WHERE state = 'dead'"),
+                     3);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 183);
 }
 
-TEST(notes_of_marks_or_a_subscription_keep_relays_from_starting)
+TEST(a_row_that_cannot_be_read_is_locked_until_it_is_parked)
+{
+    struct fixture *fixture = *state;
+
+    write_position_config(fixture,
+                          BY_POSITION "[outbox.columns]\npayload = \"(public.shown(payload))\"",
+                          STDOUT_SINK);
+    sql(fixture->conn,
+        "CREATE FUNCTION public.shown(jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$ BEGIN"
+        " IF $1 = '\"bad\"' THEN RAISE EXCEPTION 'locked: %%', (SELECT xmax::text::int8 >="
+        " pg_current_xact_id()::text::int8 FROM public.outbox WHERE payload = $1);"
+        " END IF; RETURN $1; END $$");
+    insert_rows(fixture->conn, 1, 20);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'bad', '\"bad\"')");
+    drain_printed(fixture, 1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT (error LIKE '%%locked: t')::int FROM"
+                                               " outbox_parked WHERE state = 'dead'"),
+                     1);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'b', '\"bad\"');"
+                       " CREATE TABLE refers (id bigint REFERENCES outbox);"
+                       " INSERT INTO refers SELECT id FROM outbox WHERE key = 'b'");
+    drain_printed(fixture, 1);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'refused'"), 1);
+    sql(fixture->conn, "DROP TABLE refers; UPDATE outbox_parked SET due = now() WHERE key = 'b'");
+    drain_printed(fixture, 1);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"), 2);
+    assert_printed(fixture, 20);
+}
+
+TEST(rows_that_cannot_be_parked_are_sent_when_their_topic_is_resumed)
+{
+    struct fixture *fixture = *state;
+    struct process command = {0};
+
+    sql(fixture->conn, "CREATE TABLE refers (id bigint REFERENCES outbox)");
+    expect(fixture, run(fixture, "pause", "topic", "p", "-c", fixture->config), 0);
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT CASE i %% 10 WHEN 3 THEN 'p' ELSE"
+        " 't' END, 'k' || i %% 7, to_jsonb(i) FROM generate_series(1, 100) i;"
+        " INSERT INTO refers SELECT id FROM outbox WHERE topic = 'p'");
+    start_relay(fixture);
+    wait_for_number(fixture->conn, 0, UNPASSED);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT (count(*) > 0)::int FROM outbox_parked WHERE state = 'refused'");
+    assert_int_equal(
+        process_run(&command, NULL, "resume", "topic", "p", "-c", fixture->config, NULL), 0);
+    process_free(&command);
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
+    stop_relay(fixture);
+    assert_printed(fixture, 100);
+    assert_int_equal(sql_number(fixture->conn, "SELECT (count(*) > 0)::int FROM outbox WHERE topic"
+                                               " = 'p' AND sent_at IS NOT NULL"),
+                     1);
+    sql(fixture->conn, "DROP TABLE refers");
+    expect(fixture, run(fixture, "replay", "3", "-c", fixture->config), 0);
+    drain_printed(fixture, 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 101);
+}
+
+TEST(a_subscription_keeps_relays_from_starting)
 {
     struct fixture *fixture = *state;
     int status;
 
-    sql(fixture->conn,
-        "INSERT INTO outbox_parked (id, topic, state, due) VALUES (1, 't', 'refused',"
-        " now())");
-    expect(fixture, run_drain(fixture), 3);
-    assert_says(fixture->process.err, "has notes of rows that PostgreSQL has refused to settle");
-    sql(fixture->conn,
-        "DELETE FROM outbox_parked; INSERT INTO pg_subscription_rel (srsubid, srrelid,"
-        " srsubstate) VALUES (1, 'outbox'::regclass, 'r')");
+    sql(fixture->conn, "INSERT INTO pg_subscription_rel (srsubid, srrelid, srsubstate) VALUES (1,"
+                       " 'outbox'::regclass, 'r')");
     status = run_drain(fixture);
     sql(fixture->conn, "DELETE FROM pg_subscription_rel WHERE srsubid = 1");
     expect(fixture, status, 3);
@@ -334,17 +397,50 @@ TEST(a_table_goes_from_marks_to_positions_to_another_number_of_slices_and_back)
                      0);
 }
 
+TEST(an_application_can_change_neither_the_place_of_a_row_nor_its_transaction)
+{
+    struct fixture *fixture = *state;
+    static const char *const refused[] = {
+        "UPDATE outbox SET key = 'b'",
+        "UPDATE outbox SET xid = '3'",
+        "UPDATE outbox SET xid = pg_current_xact_id()",
+        "UPDATE outbox SET type = 'rekeyed'", /* by a trigger of the application */
+        "INSERT INTO outbox (topic, key, xid) VALUES ('t', 'a', '3')",
+        "INSERT INTO outbox (topic, key, xid) VALUES ('t', 'a', '999999999')",
+        "INSERT INTO outbox (topic, key, xid) SELECT topic, key, xid FROM outbox",
+        "INSERT INTO outbox OVERRIDING SYSTEM VALUE SELECT (jsonb_populate_record(o,"
+        " '{\"id\": 7}')).* FROM outbox o",
+    };
+
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key) VALUES ('t', 'a');"
+        " CREATE FUNCTION rekey() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.key :="
+        " 'c'; RETURN NEW; END $$;"
+        " CREATE TRIGGER rekey BEFORE UPDATE ON outbox FOR EACH ROW WHEN (NEW.type = 'rekeyed')"
+        " EXECUTE FUNCTION rekey()");
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_sql_error(fixture->conn, refused[i]);
+    sql(fixture->conn,
+        "UPDATE outbox SET id = DEFAULT WHERE false; UPDATE outbox SET key = key, type = 'a';"
+        " BEGIN; SAVEPOINT a; INSERT INTO outbox (topic, key, xid) VALUES ('t', 'a',"
+        " pg_current_xact_id()); COMMIT");
+    drain_printed(fixture, 0);
+    assert_printed(fixture, 2);
+}
+
 TEST(check_names_what_a_position_cannot_bear)
 {
     struct fixture *fixture = *state;
-    sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'a')");
-    assert_sql_error(fixture->conn, "UPDATE outbox SET key = 'b'");
     sql(fixture->conn,
         "ALTER TABLE outbox ALTER xid DROP DEFAULT; ALTER SEQUENCE outbox_id_seq CACHE"
-        " 20; DROP TRIGGER outbox_relay_position ON outbox");
+        " 20; DROP TRIGGER outbox_relay_position ON outbox;"
+        " ALTER TABLE outbox DISABLE TRIGGER outbox_relay_xid");
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "has CACHE 20");
     assert_says(fixture->process.out, "has lost its default");
     assert_says(fixture->process.out, "no trigger keeps applications from changing the key");
+    assert_says(fixture->process.out, "CREATE TRIGGER outbox_relay_position AFTER UPDATE ON");
+    assert_says(fixture->process.out, "no trigger keeps applications from writing an");
+    assert_says(fixture->process.out, "ENABLE TRIGGER outbox_relay_xid;");
     expect(fixture, run_drain(fixture), 3);
 }

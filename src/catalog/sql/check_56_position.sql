@@ -22,23 +22,24 @@ WHERE NOT EXISTS (
     WHERE d.adrelid = {outbox_oid} AND a.attname = {xid_name}
       AND pg_get_expr(d.adbin, d.adrelid) LIKE '%pg_current_xact_id()')
 UNION ALL
-SELECT 'warning', format('no trigger keeps applications from changing the key of an unsent row of %s, which is then not'
-                         ' sent', {outbox_text}),
-       format('CREATE TRIGGER {position_trigger} BEFORE UPDATE OF %s, %s, %s ON %s FOR EACH ROW EXECUTE FUNCTION %s();',
-              {id_text}, {key_text_name}, {xid_text}, {outbox_text}, {progress_text})
-WHERE NOT EXISTS (
-    SELECT FROM pg_catalog.pg_trigger
-    WHERE tgrelid = {outbox_oid} AND tgname = '{position_trigger}' AND tgenabled IN ('O', 'A'))
+SELECT 'warning', format('no trigger keeps applications from %s of %s, which is then not sent', deed, {outbox_text}),
+       CASE WHEN tgname IS NOT NULL THEN format('ALTER TABLE %s ENABLE TRIGGER %s;', {outbox_text}, trigger)
+            ELSE format('CREATE TRIGGER %s AFTER %s ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION %s();',
+                        trigger, event, {outbox_text}, condition, {progress_text}) END
+FROM (VALUES
+         ('{position_trigger}', 'UPDATE', 'changing the key of an unsent row',
+          format('(OLD.%1$s, OLD.%2$s, OLD.%3$s) IS DISTINCT FROM (NEW.%1$s, NEW.%2$s, NEW.%3$s)',
+                 {id_text}, {key_text_name}, {xid_text})),
+         ('{xid_trigger}', 'INSERT', format('writing an %s of their own into a row', {xid_text}),
+          format('NEW.%s IS DISTINCT FROM pg_catalog.pg_current_xact_id()', {xid_text}))
+     ) needed (trigger, event, deed, condition)
+LEFT JOIN pg_catalog.pg_trigger ON tgrelid = {outbox_oid} AND tgname = trigger
+WHERE tgname IS NULL OR tgenabled NOT IN ('O', 'A')
 UNION ALL
 SELECT 'error', format('with on_sent = "position" table %s cannot be the target of a subscription: its rows have'
                        ' transactions of another cluster', {outbox_text}),
        'ALTER SUBSCRIPTION ... DROP PUBLICATION, or on_sent = "mark" in [outbox]'
 WHERE EXISTS (SELECT FROM pg_catalog.pg_subscription_rel WHERE srrelid = {outbox_oid})
-UNION ALL
-SELECT 'error', format('table %s has notes of rows that PostgreSQL has refused to settle: on_sent = "position" has'
-                       ' none, and would pass these rows', {parked_text}),
-       'let relays with on_sent = "mark" settle them, or delete the rows and the notes'
-WHERE {if parked_exists}EXISTS (SELECT FROM {parked} WHERE {is_note}){else}false{end}
 {if readable}
 UNION ALL
 SELECT 'warning', format('rows of %s come from transactions of another cluster: they may be sent more than once as long'

@@ -3,7 +3,7 @@
 WITH needed (place, name, what, attribute) AS (VALUES
     (1, {outbox_text}, 'SELECT', NULL),
 {if settles_column}
-    (2, {outbox_text}, 'UPDATE', {if marking}{sent_at_name}{else}{id_name}{end}),
+    (2, {outbox_text}, 'UPDATE', {if deleting}{id_name}{else}{sent_at_name}{end}),
 {end}
 {if deletes}
     (3, {outbox_text}, 'DELETE', NULL),

@@ -138,14 +138,15 @@ static void check_names(const struct loader *loader)
         check_header(loader, &outbox->headers[i]);
 }
 
-/* Rows are found by these again. */
+/* Rows are found by these again. With positions a trigger watches the key. */
 static void check_own_columns(const struct loader *loader)
 {
-    static const enum column own[] = {COLUMN_ID, COLUMN_SENT_AT};
+    static const enum column own[] = {COLUMN_ID, COLUMN_SENT_AT, COLUMN_KEY};
     const struct outbox_options *outbox = &loader->config->relay.outbox;
     struct toml_node *columns = toml_find(toml_find(loader->root, "outbox"), "columns");
+    size_t count = outbox->on_sent == ON_SENT_POSITION ? 3 : 2;
 
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    for (size_t i = 0; i < count; i++)
         if (outbox_is_expression(outbox->columns[own[i]]))
             report_problem(loader->report, toml_find(columns, column_name(own[i])),
                            "%s: must be a column, not an expression", column_name(own[i]));

@@ -399,14 +399,9 @@ bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *
     return expected && lock->empty_claims < EMPTY_CLAIMS_MAX;
 }
 
-static bool is_settled(const struct message *message)
-{
-    return message->outcome != OUTCOME_UNSENT && message->outcome != OUTCOME_REFUSED;
-}
-
-/* How far the position of a slice may move: the id of the last settled row before one that stays
- * unsent; HORIZON_UNKNOWN: not at all. *is_end: the claim saw the slice to its end, and all of its
- * rows are settled. */
+/* How far the position of a slice may move: the id of the last row before one that stays unsent
+ * without a note; HORIZON_UNKNOWN: not at all. *is_end: the claim saw the slice to its end, and
+ * none of its rows stays so. */
 static int64_t passed_id(const struct claimed_range *claimed, const struct batch *batch,
                          bool *is_end)
 {
@@ -418,7 +413,7 @@ static int64_t passed_id(const struct claimed_range *claimed, const struct batch
 
         if (message->slice != claimed->slice)
             continue;
-        stops = !is_settled(message);
+        stops = message->outcome == OUTCOME_UNSENT;
         if (!stops)
             last = wire_integer(message->id);
     }

@@ -1,6 +1,7 @@
 -- use: lane note
 -- Writes notes for rows of the outbox that PostgreSQL refuses to settle (catalog/refused.h). A row whose version has
--- changed meanwhile gets no note: it is claimed again. Raises an error when there would be too many notes.
+-- changed meanwhile gets no note: it is claimed again. Raises an error when there would be too many notes, and with
+-- on_sent = "position", which would pass the row, also when one gets none.
 -- The parameters are those of park.sql, with $5 int8[] ms until the next try and $6 text[] their states;
 -- $7 text[] the ids and $8 int8[] the xmin of the rows (0: not known), because a row need not be locked: after COMMIT
 -- was refused, another one may lie in its place with its id.
@@ -20,7 +21,13 @@ WITH given AS (
            clock_timestamp() + g.wait_ms * interval '1 millisecond'
     FROM refused JOIN given g USING (relay_row)
     WHERE refused.id::text = g.relay_id AND g.version IN (0, relay_xmin::text::int8)
+    RETURNING 1
 )
-SELECT CASE WHEN count(*) + $2::int4 <= {notes_max} THEN 0
-            ELSE (count(*) || ' rows of the outbox are refused, too many for notes')::int4 END
+SELECT CASE WHEN count(*) + $2::int4 > {notes_max}
+                THEN (count(*) || ' rows of the outbox are refused, too many for notes')::int4
+            {if position}
+            WHEN (SELECT count(*) FROM noted) <> $2::int4
+                THEN ('noted ' || (SELECT count(*) FROM noted) || ' rows instead of ' || $2::int4)::int4
+            {end}
+            ELSE 0 END
 FROM (SELECT FROM {parked} WHERE {is_note} LIMIT {notes_max}) notes

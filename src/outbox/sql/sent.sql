@@ -1,11 +1,12 @@
 -- use: lane sent
--- Settles rows of the outbox by their mark. With on_sent = "delete" they are deleted. A row whose mark a trigger has
--- taken back is not settled. A trigger or a rule can turn the statement into a silent no-op, so a wrong count is an
--- error; otherwise the COMMIT after it in the pipeline would succeed. Rows are addressed by ctid: the claim's lock
--- keeps a row version in its place until the transaction ends, and a Tid Scan cannot be planned badly.
+-- Settles rows of the outbox by their mark. With on_sent = "delete" they are deleted; with "position" only those that
+-- had a note are marked. A row whose mark a trigger has taken back is not settled. A trigger or a rule can turn the
+-- statement into a silent no-op, so a wrong count is an error; otherwise the COMMIT after it in the pipeline would
+-- succeed. Rows are addressed by ctid: the claim's lock keeps a row version in its place until the transaction ends,
+-- and a Tid Scan cannot be planned badly.
 -- $1 tid[] rows; $2 int4 their number.
 WITH touched AS (
-    {if marking}
+    {if !deleting}
     UPDATE {outbox} SET {mark}
     WHERE ctid = ANY ($1::tid[])
     RETURNING ({unsent}) IS NOT TRUE AS settled
@@ -16,6 +17,6 @@ WITH touched AS (
     {end}
 )
 {count_settled}
-{if marking}
+{if !deleting}
 WHERE settled
 {end}

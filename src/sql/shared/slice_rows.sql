@@ -1,4 +1,5 @@
--- Part of claim_slices: the rows of the locked slices, which it locks, but not with on_sent = "position".
+-- Part of claim_slices: the rows of the locked slices, which it locks; with on_sent = "position" only one whose values
+-- cannot be read, which is parked by its place alone (park_raw.sql).
 SELECT taken.*, relay_slice
 FROM ROWS FROM (
          unnest(current_setting('outbox_relay.slices')::int4[]),
@@ -32,7 +33,9 @@ FROM ROWS FROM (
              FROM (
                  SELECT greatest(cardinality(current_setting('outbox_relay.slices')::int4[]), 1) AS slice_count
              ) counted)
-         {if !position}
+         {if position}
+         {if first}FOR UPDATE{end}
+         {else}
          {if marking}FOR NO KEY UPDATE{else}FOR UPDATE{end}
          {end}
      ) taken
