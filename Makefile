@@ -124,7 +124,8 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	@$(AR) rcs $@ $(OBJECTS)
 
-$(BUILD)/obj/%.c.o: src/%.c | $(addprefix $(BUILD)/gen/,base/version.h http/page_hashes.h sql/statements.h)
+GENERATED := $(addprefix $(BUILD)/gen/,base/version.h http/page_hashes.h sql/statements.h)
+$(BUILD)/obj/%.c.o: src/%.c | $(GENERATED)
 	@mkdir -p $(@D)
 	$(say) CC $@
 	@$(CC) $(CPPFLAGS) $(call pkg,--cflags,$(PACKAGES)) $(CFLAGS) -MMD -MP -c -o $@ $<

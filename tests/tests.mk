@@ -124,7 +124,7 @@ readme: $(BUILD)/reference ## write the key reference into docs/configuration.md
 
 # Tests are built in a third of the time without the optimizer, and their own code does little.
 # cmocka 2 calls assert_in_range deprecated, and cmocka 1 has no other.
-$(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/gen/sql/statements.h
+$(BUILD)/obj/tests/%.o: tests/%.c | $(GENERATED)
 	@mkdir -p $(@D)
 	$(say) CC $@
 	@$(CC) $(CPPFLAGS) -DCMOCKA_DISABLE_DEPRECATION_WARNINGS -Itests $(call pkg,--cflags,$(PACKAGES) cmocka) $(filter-out -O% -D_FORTIFY_SOURCE=%,$(CFLAGS)) -MMD -MP -c -o $@ $<

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Without a message or an answer for so long the reader gives up. */
-enum { PATIENCE_S = 30 };
+enum { PATIENCE_S = 60 };
 
 struct options {
     bool count;         /* print the number of messages instead of the messages */

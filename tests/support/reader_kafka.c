@@ -287,28 +287,26 @@ int verb_kafka_end(const struct options *options)
     return 0;
 }
 
-/* The one result of a request about one topic. */
-static void check_topic_result(rd_kafka_event_t *event, const rd_kafka_topic_result_t **results)
+/* The result of a request about one topic: the error of the request, else the one of the topic. */
+static rd_kafka_resp_err_t read_result(rd_kafka_event_t *event, char *text, size_t text_size)
 {
-    rd_kafka_resp_err_t err = event ? rd_kafka_event_error(event) : RD_KAFKA_RESP_ERR__TIMED_OUT;
-
-    if (err)
-        die("%s", event ? rd_kafka_event_error_string(event) : "no answer");
-    if (rd_kafka_topic_result_error(results[0]))
-        die("topic %s: %s", rd_kafka_topic_result_name(results[0]),
-            rd_kafka_topic_result_error_string(results[0]));
-}
-
-static const rd_kafka_topic_result_t **results_of(rd_kafka_event_t *event)
-{
+    const rd_kafka_topic_result_t **results;
     size_t count;
 
-    if (!event || rd_kafka_event_error(event))
-        return NULL;
+    if (rd_kafka_event_error(event)) {
+        (void)snprintf(text, text_size, "%s", rd_kafka_event_error_string(event));
+        return rd_kafka_event_error(event);
+    }
     if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_CREATETOPICS_RESULT)
-        return rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event),
-                                                   &count);
-    return rd_kafka_DeleteTopics_result_topics(rd_kafka_event_DeleteTopics_result(event), &count);
+        results =
+            rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
+    else
+        results =
+            rd_kafka_DeleteTopics_result_topics(rd_kafka_event_DeleteTopics_result(event), &count);
+    if (rd_kafka_topic_result_error(results[0]))
+        (void)snprintf(text, text_size, "topic %s: %s", rd_kafka_topic_result_name(results[0]),
+                       rd_kafka_topic_result_error_string(results[0]));
+    return rd_kafka_topic_result_error(results[0]);
 }
 
 static void apply_setting(rd_kafka_NewTopic_t *topic, char *setting)
@@ -322,53 +320,79 @@ static void apply_setting(rd_kafka_NewTopic_t *topic, char *setting)
     *value = '=';
 }
 
-static void request_topic(rd_kafka_t *client, const struct options *options, const char *name,
-                          long partitions)
+/* Creates the topic, or deletes it if `partitions` is 0. */
+static void submit(rd_kafka_t *client, const struct options *options, const char *name,
+                   long partitions, rd_kafka_queue_t *queue)
 {
     char error[512];
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
-    rd_kafka_NewTopic_t *new_topic =
-        rd_kafka_NewTopic_new(name, (int)partitions, (int)options->replicas, error, sizeof error);
 
-    if (!new_topic)
+    if (partitions == 0) {
+        rd_kafka_DeleteTopic_t *topic = rd_kafka_DeleteTopic_new(name);
+
+        rd_kafka_DeleteTopics(client, &topic, 1, NULL, queue);
+        rd_kafka_DeleteTopic_destroy(topic);
+        return;
+    }
+    rd_kafka_NewTopic_t *topic =
+        rd_kafka_NewTopic_new(name, (int)partitions, (int)options->replicas, error, sizeof error);
+    if (!topic)
         die("topic %s: %s", name, error);
     if (options->setting)
-        apply_setting(new_topic, options->setting);
-    rd_kafka_CreateTopics(client, &new_topic, 1, NULL, queue);
-    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, ANSWER_MS);
-    check_topic_result(event, results_of(event));
-    rd_kafka_event_destroy(event);
-    rd_kafka_NewTopic_destroy(new_topic);
-    rd_kafka_queue_destroy(queue);
+        apply_setting(topic, options->setting);
+    rd_kafka_CreateTopics(client, &topic, 1, NULL, queue);
+    rd_kafka_NewTopic_destroy(topic);
+}
+
+/* A request whose answer was lost is sent again until the deadline: then the topic may exist, or be
+ * gone, already. */
+static void request_topic(rd_kafka_t *client, const struct options *options, const char *name,
+                          long partitions, int64_t deadline_ms)
+{
+    rd_kafka_resp_err_t done = partitions ? RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS
+                                          : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+    rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    char text[512] = "no answer";
+    bool lost = false;
+
+    for (;; pause_ms(100)) {
+        rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+
+        submit(client, options, name, partitions, queue);
+        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, ANSWER_MS);
+        if (event) {
+            err = read_result(event, text, sizeof text);
+            rd_kafka_event_destroy(event);
+        }
+        rd_kafka_queue_destroy(queue);
+        if (!err || (lost && err == done))
+            return;
+        bool again = err == RD_KAFKA_RESP_ERR__TRANSPORT || err == RD_KAFKA_RESP_ERR__TIMED_OUT ||
+                     err == RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT;
+        if (!again || now_ms() >= deadline_ms)
+            die("%s", text);
+        lost = true;
+    }
 }
 
 static void create_topic(rd_kafka_t *client, const struct options *options, const char *name,
                          long partitions, int64_t deadline_ms)
 {
-    request_topic(client, options, name, partitions);
+    if (partitions < 1)
+        die("topics create %s: no partitions", name);
+    request_topic(client, options, name, partitions, deadline_ms);
     count_offsets(client, name, deadline_ms); /* answers only where the leaders do */
 }
 
-static void delete_topic(rd_kafka_t *client, const char *name)
-{
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
-    rd_kafka_DeleteTopic_t *topic = rd_kafka_DeleteTopic_new(name);
-
-    rd_kafka_DeleteTopics(client, &topic, 1, NULL, queue);
-    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, ANSWER_MS);
-    check_topic_result(event, results_of(event));
-    rd_kafka_event_destroy(event);
-    rd_kafka_DeleteTopic_destroy(topic);
-    rd_kafka_queue_destroy(queue);
-}
-
 /* One line a partition: its number, its leader and how many replicas are in sync. */
-static void show_topic(rd_kafka_t *client, const char *name)
+static void show_topic(rd_kafka_t *client, const char *name, int64_t deadline_ms)
 {
     const struct rd_kafka_metadata *metadata;
     rd_kafka_topic_t *topic = rd_kafka_topic_new(client, name, NULL);
-    rd_kafka_resp_err_t err = rd_kafka_metadata(client, 0, topic, &metadata, ANSWER_MS);
+    rd_kafka_resp_err_t err;
 
+    while ((err = rd_kafka_metadata(client, 0, topic, &metadata, ANSWER_MS)) != 0 &&
+           transient(err) && now_ms() < deadline_ms)
+        pause_ms(100);
     if (err)
         die("topic %s: %s", name, rd_kafka_err2str(err));
     for (int i = 0; i < metadata->topics[0].partition_cnt; i++) {
@@ -395,9 +419,9 @@ int verb_topics(const struct options *options)
                          deadline_ms);
     } else if (strcmp(options->operands[1], "delete") == 0) {
         for (int i = 0; i < count; i++)
-            delete_topic(client, names[i]);
+            request_topic(client, options, names[i], 0, deadline_ms);
     } else if (strcmp(options->operands[1], "show") == 0) {
-        show_topic(client, names[0]);
+        show_topic(client, names[0], deadline_ms);
     } else {
         die("topics: create, delete or show, not %s", options->operands[1]);
     }
