@@ -182,7 +182,9 @@ class Fleet:
 
     def _note_answer(self, member, deadline_s):
         status = self._answer(member, deadline_s)
-        if status != -signal.SIGTERM or not member.relay.is_silent():
+        if status == SCHEMA_STATUS and self.schema_broken > 0:
+            self.refusals += 1
+        elif status != -signal.SIGTERM or not member.relay.is_silent():
             self.statuses.append(status)  # else the program had not begun
 
     @staticmethod

@@ -27,8 +27,8 @@ CHUNK_BYTES = 64 * 1024
 CALL_S = 10
 REPLY_S = 5  # how long a lost reply is waited for before the cut
 SIDES = {"to_server": (True, False), "to_client": (False, True), "both": (True, True)}
-# A Bind: its length, the unnamed portal, the prepared statement.
-COMMIT, SETTLE = (re.compile(rb"B[\0-\xff]{4}\0" + name + rb"\0") for name in (b"commit", b"sent"))
+# A Bind: its length, the unnamed portal, the prepared statement. Positions settle by `pass`.
+COMMIT, SETTLE = (re.compile(rb"B[\0-\xff]{4}\0(?:" + name + rb")\0") for name in (b"commit", b"sent|pass"))
 TAIL_BYTES = 16  # longer than such a Bind's head: it may come in two pieces
 
 
