@@ -2,16 +2,18 @@
 
 #include "base/log.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static int is_current(struct outbox *outbox, const struct array *system, bool *is,
-                      struct error *error)
+static int read_era(struct outbox *outbox, const struct array *system, bool *is_current,
+                    struct error *error)
 {
     PGresult *result = session_run(&outbox->session, "position_era", 1, system, error);
 
     if (result == NULL)
         return -1;
-    *is = PQgetvalue(result, 0, 0)[0] == 't';
+    (void)snprintf(outbox->era, sizeof outbox->era, "%s", PQgetvalue(result, 0, 0));
+    *is_current = PQgetvalue(result, 0, 1)[0] == 't';
     PQclear(result);
     return 0;
 }
@@ -29,7 +31,7 @@ static int begin_anew(struct outbox *outbox, const struct array *system, struct 
     if (moved == NULL)
         return -1;
     PQclear(moved);
-    if (is_current(outbox, system, &is, error) < 0)
+    if (read_era(outbox, system, &is, error) < 0)
         return -1;
     if (!is) {
         moved = session_run(session, "position_anew", 1, system, error);
@@ -51,9 +53,11 @@ int position_settle(struct outbox *outbox, struct error *error)
 
     if (outbox->options->on_sent != ON_SENT_POSITION)
         return 0;
-    if (is_current(outbox, &system, &is, error) < 0)
+    if (read_era(outbox, &system, &is, error) < 0)
         return -1;
     if (is)
         return 0;
-    return begin_anew(outbox, &system, error);
+    if (begin_anew(outbox, &system, error) < 0)
+        return -1;
+    return read_era(outbox, &system, &is, error); /* a claim notices if it has ended already */
 }

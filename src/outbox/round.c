@@ -188,6 +188,7 @@ enum claimed_column {
     CLAIMED_HIGH,     /* bool: the claim read from the high bounds; NULL: it read nothing */
     CLAIMED_PAUSES,   /* text: what is paused (catalog/pauses.h) */
     CLAIMED_TOKEN,    /* timestamptz, binary: another one when a table may have changed */
+    CLAIMED_SAME,     /* bool: the ids go on from those that the positions are about */
     CLAIMED_REFUSED,  /* bool: a note is due; NULL: there is no note (refused.h) */
     CLAIMED_PARKED,   /* bool: rows with keys are parked */
     CLAIMED_OLDEST,   /* xid8, binary: all before it had ended before the slices were locked */
@@ -196,10 +197,10 @@ enum claimed_column {
 };
 
 static const char *const claimed_columns[CLAIMED_COLUMNS] = {
-    [CLAIMED_FLUSHED] = "flushed", [CLAIMED_XACT] = "xact",         [CLAIMED_BEGAN] = "began",
-    [CLAIMED_DONE] = "done",       [CLAIMED_HIGH] = "high",         [CLAIMED_PAUSES] = "pauses",
-    [CLAIMED_TOKEN] = "token",     [CLAIMED_REFUSED] = "refused",   [CLAIMED_PARKED] = "parked",
-    [CLAIMED_OLDEST] = "oldest",   [CLAIMED_STANDBYS] = "standbys",
+    [CLAIMED_FLUSHED] = "flushed", [CLAIMED_XACT] = "xact",     [CLAIMED_BEGAN] = "began",
+    [CLAIMED_DONE] = "done",       [CLAIMED_HIGH] = "high",     [CLAIMED_PAUSES] = "pauses",
+    [CLAIMED_TOKEN] = "token",     [CLAIMED_SAME] = "same",     [CLAIMED_REFUSED] = "refused",
+    [CLAIMED_PARKED] = "parked",   [CLAIMED_OLDEST] = "oldest", [CLAIMED_STANDBYS] = "standbys",
 };
 
 static int queue_binary(struct round *round, const char *name, struct error *error)
@@ -239,6 +240,7 @@ static int read_claimed(struct round *round, PGresult *answer, struct error *err
         outbox->durable_before = 0;
     outbox->standbys = standbys;
     outbox->token = wire_int8(PQgetvalue(answer, 0, CLAIMED_TOKEN));
+    outbox->ids_go_on = is_true(answer, CLAIMED_SAME);
     return outbox_keep_pauses(outbox, answer, CLAIMED_PAUSES, error);
 }
 
@@ -329,6 +331,8 @@ static enum round_result judge_claim(struct outbox *outbox, struct error *error)
 {
     enum round_result result = ROUND_READ;
 
+    if (!outbox->ids_go_on)
+        return ROUND_CHANGED;
     if (outbox->token != outbox->known_token)
         result = look_again(outbox, error);
     if (result != ROUND_READ)

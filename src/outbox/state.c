@@ -30,8 +30,8 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
         return NULL;
     outbox->options = options;
     outbox->routes = routes;
-    outbox->slices = slice_lock_open(
-        &(struct slice_lock_owner){options, &outbox->table, &outbox->server, &outbox->session});
+    outbox->slices = slice_lock_open(&(struct slice_lock_owner){
+        options, &outbox->table, &outbox->server, &outbox->session, outbox->era});
     (void)snprintf(outbox->name, sizeof outbox->name, "%s", name);
     if (outbox->slices != NULL)
         return outbox;

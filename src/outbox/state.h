@@ -35,6 +35,8 @@ struct outbox {
 
     int64_t token;        /* of claimed.sql */
     int64_t known_token;  /* at which the tables were as they were described; 0: at none */
+    char era[128];        /* what the positions are about (position_anew.sql); "": no positions */
+    bool ids_go_on;       /* from those that the positions are about */
     bool has_refused;     /* there were notes of refused rows when the current claim was sent */
     bool refused_are_due; /* one of them was due */
     bool has_parked;      /* so there were parked rows with keys */

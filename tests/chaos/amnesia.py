@@ -131,8 +131,8 @@ class Destinations:
 
     def _await_in_flight(self, number):
         """So that each row of a batch that was in flight is read before the broker forgets again."""
-        left = (f"SELECT count(*) FROM forgettable JOIN (SELECT event_id FROM outbox WHERE {self.unsent} UNION ALL"
-                " SELECT event_id FROM outbox_parked WHERE sent_at IS NULL AND replayed_at IS NULL) waiting"
-                f" USING (event_id) WHERE number = {number}")
+        left = (f"WITH waiting AS MATERIALIZED (SELECT event_id FROM outbox WHERE {self.unsent} UNION ALL"
+                " SELECT event_id FROM outbox_parked WHERE sent_at IS NULL AND replayed_at IS NULL)"
+                f" SELECT count(*) FROM forgettable JOIN waiting USING (event_id) WHERE number = {number}")
         with contextlib.suppress(Failure):
             wait_until(lambda: self.lab.try_sql(left) == "0", IN_FLIGHT_S, "what was in flight is sent")

@@ -239,19 +239,21 @@ enum slices_column {
     SLICES_COUNT,  /* int4, binary: the number of slices; NULL: the slice table is empty */
     SLICES_VALID,  /* bool, binary: the bounds were valid; otherwise the claim ignores them */
     SLICES_SAME,   /* bool, binary: the table is the one that was described */
+    SLICES_ERA,    /* text: what the positions are about (position_anew.sql); "": there are none */
     SLICES_COLUMNS
 };
 
 static const char *const slices_columns[SLICES_COLUMNS] = {
-    [SLICES_LOCKED] = "locked",
-    [SLICES_COUNT] = "slices",
-    [SLICES_VALID] = "valid",
-    [SLICES_SAME] = "same",
+    [SLICES_LOCKED] = "locked", [SLICES_COUNT] = "slices", [SLICES_VALID] = "valid",
+    [SLICES_SAME] = "same",     [SLICES_ERA] = "era",
 };
 
 /* The table may have been replaced, or the number of slices changed. Two lanes that disagree about
- * the number of slices could claim rows of one key at the same time. */
-static int check_table(const struct slice_lock *lock, const PGresult *result, struct error *error)
+ * the number of slices could claim rows of one key at the same time. Where another lane has begun
+ * the positions anew, the bounds of this process rest on the old ones: a scan may have found
+ * nothing unsent below them. */
+static int check_table(const struct slice_lock *lock, const PGresult *result, bool by_bounds,
+                       struct error *error)
 {
     int count =
         PQgetisnull(result, 0, SLICES_COUNT) ? 0 : wire_int4(PQgetvalue(result, 0, SLICES_COUNT));
@@ -259,6 +261,10 @@ static int check_table(const struct slice_lock *lock, const PGresult *result, st
     if (PQgetvalue(result, 0, SLICES_SAME)[0] == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                          "table %s was replaced by another table: reconnecting",
+                         lock->owner.table->quoted);
+    if (by_bounds && strcmp(PQgetvalue(result, 0, SLICES_ERA), lock->owner.era) != 0)
+        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                         "the positions of table %s began anew: reconnecting",
                          lock->owner.table->quoted);
     return count == lock->owner.options->slices ? 0 : fail_number(lock, count, error);
 }
@@ -273,7 +279,7 @@ int slice_lock_read(struct slice_lock *lock, const PGresult *result,
     lock->locked_count = 0;
     if (wire_check_columns(result, slices_columns, SLICES_COLUMNS, error) < 0)
         return session_abort(lock->owner.session);
-    status = check_table(lock, result, error);
+    status = check_table(lock, result, claim_is_of_outbox(request), error);
     valid = PQgetvalue(result, 0, SLICES_VALID)[0] != 0;
     text = !claim_is_of_outbox(request) ? "" : PQgetvalue(result, 0, SLICES_LOCKED); /* "3,9" */
     while (*text != '\0' && lock->locked_count < SLICES_PER_CLAIM_MAX) {

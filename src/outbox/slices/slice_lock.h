@@ -18,6 +18,7 @@ struct slice_lock_owner {
     const struct table *table;
     const struct server *server;
     struct session *session;
+    const char *era; /* what the positions were about when the lane connected */
 };
 
 /* NULL: no memory. */

@@ -27,6 +27,7 @@
 #define TICK_IDLE_MS 1000    /* between ticks while they claim none */
 #define TICK_FIRST_MS 20     /* between ticks at the start of an epoch, until bounds can rise */
 #define BOUNDS_MS 450     /* between scans of bounds that lanes of this process raise by claims */
+#define PASSED_MS 5000    /* the same with on_sent = "position": progress raises the low id */
 #define FIRST_WAIT_MS 300 /* how long the first scan waits for that */
 #define FULL_ROUND_MS                                                                              \
     60000                /* a round of full scans takes no longer, however slow the scans are      \
@@ -229,6 +230,11 @@ void watch_fail_flush(struct watch *watch, const struct error *error)
 
 /* ---- the horizon ---- */
 
+static bool is_by_position(const struct watch *watch)
+{
+    return watch->options->on_sent == ON_SENT_POSITION;
+}
+
 /* Decides which slices this tick scans. An epoch begins with a first scan: every slice from its
  * current bound, without pauses. It is planned as `full`, although full->full is false until it is
  * done. */
@@ -244,8 +250,7 @@ static void plan_scans(struct watch *watch, struct scan *bounds, struct scan *fu
         watch->epoch_ms = now_ms;
         watch->lowest_searched = false;
     }
-    *full = (struct scan){.full = watch->first_scanned == slices &&
-                                  watch->options->on_sent != ON_SENT_POSITION};
+    *full = (struct scan){.full = watch->first_scanned == slices};
     if (watch->first_scanned < slices && watch->view.stamp.stable_high == HORIZON_UNKNOWN &&
         now_ms < watch->epoch_ms + FIRST_WAIT_MS)
         return;
@@ -451,20 +456,25 @@ static void note_full(struct watch *watch, const struct scan *scan, bool overran
         watch->first_scanned = slices;
         watch->full.width = 1; /* the full scans that follow may take much longer */
     }
+    if (is_by_position(watch)) { /* claims find rows that come late by their transactions */
+        watch->full.due_ms = INT64_MAX;
+        return;
+    }
     watch->full.due_ms = clock_now_ms() + (rest_ms < rest_ms_max ? rest_ms : rest_ms_max);
 }
 
 static enum scan_result read_scans(struct watch *watch, struct scan *bounds, struct scan *full,
                                    struct error *error)
 {
+    int64_t rest_ms = is_by_position(watch) ? PASSED_MS : BOUNDS_MS;
     int64_t began_ms = clock_now_ms();
     int64_t took_ms;
     enum scan_result read = read_scan(watch, bounds, &took_ms, error);
 
     if (bounds->count > 0) {
         watch->bounds_ms = clock_now_ms() + SCAN_REST * took_ms;
-        if (watch->options->order == ORDER_KEY && watch->bounds_ms < began_ms + BOUNDS_MS)
-            watch->bounds_ms = began_ms + BOUNDS_MS;
+        if (watch->options->order == ORDER_KEY && watch->bounds_ms < began_ms + rest_ms)
+            watch->bounds_ms = began_ms + rest_ms;
     }
     if (read != SCAN_DONE)
         return read;

@@ -17,7 +17,7 @@ WITH wal AS MATERIALIZED (
 SELECT coalesce(array_to_string(locked_slices, ','), '') AS locked,
        (SELECT slice_row.slices FROM {slice_table} slice_row ORDER BY slice LIMIT 1) AS slices,
        true AS valid,
-       true AS same,
+       true AS same, '' AS era,
        set_config('outbox_relay.slices', coalesce(locked_slices::text, '{}'), true),
        set_config('outbox_relay.lows', coalesce(lows::text, '{}'), true),
        set_config('outbox_relay.highs', coalesce(highs::text, '{}'), true),

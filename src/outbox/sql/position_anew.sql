@@ -3,7 +3,8 @@
 -- first row again: those that the last snapshot shows are sent, and a row that was given a lower id since is not. In
 -- another cluster, into which the tables were restored, the snapshots say nothing: what lies below the low ids is sent,
 -- as from now on a snapshot says.
--- Older progress is about other ids, and goes.
+-- Older progress is about other ids, and goes. The number of the transaction makes the setting another one each time:
+-- all lanes have to notice.
 -- Returns a row for each slice that has a position.
 -- $1 text the identity of the cluster.
 WITH before AS MATERIALIZED (
@@ -28,6 +29,7 @@ WITH before AS MATERIALIZED (
 ), noted AS (
     INSERT INTO {control} (kind, name, value)
     SELECT 'setting', 'position', ({position_nodes}) || ' ' || $1::text || ' ' || coalesce(relay_highest::text, '')
+           || ' ' || pg_current_xact_id()
     FROM before, (SELECT count(*) FROM ended) ended, (SELECT count(*) FROM older) older
     RETURNING 1
 )

@@ -3,7 +3,8 @@
 -- cluster; no higher id was passed than is drawn, but those of before they began anew; and the first row of the table,
 -- if its id lies below the low one, is not younger than its slice's last snapshot.
 -- $1 text the identity of the cluster.
-SELECT EXISTS (
+SELECT coalesce((SELECT value FROM {control} WHERE kind = 'setting' AND name = 'position'), '') AS era,
+       EXISTS (
            SELECT FROM {control}
            WHERE kind = 'setting' AND name = 'position'
              AND starts_with(value, ({position_nodes}) || ' ' || $1::text || ' ')
@@ -18,4 +19,4 @@ SELECT EXISTS (
                    FROM {outbox} ORDER BY {outbox_name}.{id} LIMIT 1
                ) rows
            ) first, {progress_at}
-           WHERE relay_id < relay_from AND NOT pg_visible_in_snapshot(relay_xid, relay_snapshots[1]))
+           WHERE relay_id < relay_from AND NOT pg_visible_in_snapshot(relay_xid, relay_snapshots[1])) AS current
