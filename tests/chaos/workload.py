@@ -110,7 +110,7 @@ def unsent(table, on_sent="mark"):
     """The condition of a row that is to be sent, or to be parked."""
     if table == "computed":
         return "status = 'NEW'"
-    return {"delete": "true", "position": "is_unsent(id, key, xid)"}.get(on_sent, "sent_at IS NULL")
+    return {"delete": "true", "position": "(id >= lowest_low() AND is_unsent(id, key, xid))"}.get(on_sent, "sent_at IS NULL")
 
 
 def unmarked(table, on_sent="mark"):
@@ -271,7 +271,11 @@ def judge_positions(lab, slices):
     lab.sql("CREATE FUNCTION is_unsent(id bigint, key text, xid xid8) RETURNS bool LANGUAGE sql STABLE AS $$SELECT NOT EXISTS (SELECT FROM"
             " (SELECT * FROM outbox_progress WHERE slice = (hashtext(coalesce($2, $1::text)) & 2147483647)"
             f" % {slices} ORDER BY top DESC, number DESC LIMIT 1) p WHERE $1 < p.low OR EXISTS (SELECT FROM"
-            " unnest(p.ends, p.snapshots) s (last, seen) WHERE $1 <= last AND pg_visible_in_snapshot($3, seen)))$$")
+            " unnest(p.ends, p.snapshots) s (last, seen) WHERE $1 <= last AND pg_visible_in_snapshot($3, seen)))$$;"
+            # So that a look does not judge each row of the run.
+            " CREATE FUNCTION lowest_low() RETURNS bigint LANGUAGE sql STABLE AS $$SELECT min(coalesce("
+            "(SELECT low FROM outbox_progress p WHERE slice = one ORDER BY top DESC, number DESC LIMIT 1),"
+            f" -9223372036854775808)) FROM generate_series(0, {slices} - 1) slices (one)$$")
 
 
 def go_beyond_ascii(lab):

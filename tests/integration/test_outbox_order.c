@@ -1083,3 +1083,40 @@ TEST_WITH(a_table_that_is_swapped_by_rename_is_noticed_by_the_next_claim, set_up
                      sql_number(fixture->conn, "SELECT 'outbox'::regclass::oid"));
     outbox_abandon(fixture->outbox);
 }
+
+static int set_up_position(void **state)
+{
+    return open_ordered(state, ON_SENT_POSITION, SLICES);
+}
+
+/* The bounds of this process then rest on positions that are no longer valid. */
+TEST_WITH(rows_below_a_bound_are_sent_after_another_process_began_the_positions_anew,
+          set_up_position, tear_down)
+{
+    struct lane_fixture *fixture = *state;
+    struct horizon *horizon = horizon_open(SLICES);
+    struct outbox *other = outbox_open(&fixture->options, NULL, "other/1");
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+
+    for (int i = 1; i <= 2; i++) { /* the second time the low ids rise above those of the first */
+        insert_rows(fixture, 40);
+        send_what_there_is(fixture);
+        await_bounds(fixture, false, 40 * i + 1);
+    }
+    sql(fixture->conn, "BEGIN; DELETE FROM outbox; ALTER SEQUENCE outbox_id_seq RESTART;"
+                       " INSERT INTO outbox (topic, key) SELECT 't', 'k' || i"
+                       " FROM generate_series(1, 5) i; COMMIT");
+    while (lowest_bound(fixture, false) != 6) { /* by a scan that found nothing unsent */
+        assert_true(harness_now_ms() < deadline_ms);
+        harness_pause();
+    }
+    assert_int_equal(outbox_share(other, horizon, fixture->shared.flush), 0);
+    if (outbox_ready(other, &fixture->error) < 0)
+        fail_msg("%s", fixture->error.text);
+    outbox_close(other);
+    horizon_close(horizon);
+    while (claim(fixture) < 0 || fixture->batch.count < 5)
+        assert_true(harness_now_ms() < deadline_ms);
+    assert_int_equal(fixture->batch.count, 5);
+    outbox_abandon(fixture->outbox);
+}
