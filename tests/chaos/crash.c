@@ -343,7 +343,7 @@ static void let_server_run(PGconn *conn)
 /* Names that outlive the call; what is not told apart is "other". */
 static const char *name_of(const struct session *session, const char *statement)
 {
-    if (strncmp(statement, "claim_", 6) == 0)
+    if (strncmp(statement, "claim_", 6) == 0 || strncmp(statement, "lean_claim_", 11) == 0)
         return "claim";
     if (strcmp(statement, "commit") == 0)
         return session->settling ? "settling commit" : "commit";
