@@ -15,11 +15,13 @@ CREATE TABLE {outbox} (
     {created_at} pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(){if has_mark},
     {sent_at}    pg_catalog.timestamptz{if position},{end} -- NULL: not sent{if position}, or the position says so{else} yet{end}{end}{if position}
     {xid}        pg_catalog.xid8        NOT NULL DEFAULT pg_catalog.pg_current_xact_id() -- the transaction of the INSERT{end}
-) WITH ( -- rows become dead soon: vacuum after a fixed number of them, without pauses
+) {if partition_rows}PARTITION BY RANGE ({id}); -- relays make further partitions ahead, and drop those that were sent long ago
+{else}WITH ( -- rows become dead soon: vacuum after a fixed number of them, without pauses
     autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_threshold    = 10000,
     autovacuum_vacuum_cost_delay   = 0
 );
+{end}
 COMMENT ON TABLE {outbox} IS 'outbox-relay: created by init';
 {if position}
 {position_guard}
@@ -31,6 +33,10 @@ CREATE TRIGGER {xid_trigger} AFTER INSERT ON {outbox} FOR EACH ROW
 {end}
 {if ordered}
 {ordering}
+{end}
+{if partition_rows}
+CREATE TABLE {default_partition} PARTITION OF {outbox} DEFAULT; -- so that no INSERT fails when the ids run ahead
+{first_partitions}
 {end}
 {if in_transaction}
 COMMIT;
@@ -88,5 +94,9 @@ COMMENT ON COLUMN {control}.reason IS 'of the pause; NULL: none was given';
 COMMENT ON COLUMN {control}.set_by IS 'the role that paused, or whose relay wrote the setting';
 COMMENT ON COLUMN {control}.set_at IS 'since when it is paused, or set';
 {schema_note}
+{end}
+{if partition_rows}
+INSERT INTO {control} (kind, name, value) VALUES ('setting', 'partition rows', '{partition_rows}')
+ON CONFLICT (kind, name) DO UPDATE SET value = EXCLUDED.value;
 {end}
 {end}

@@ -46,6 +46,9 @@ char *admin_schema_sql(struct admin *admin, struct error *error);
  * the order of each key, and admin_grant_sql() knows its sequence. 0, or -1 with *error set:
  * order.c. */
 int admin_order(struct admin *admin, struct error *error);
+/* From here on admin_init() and admin_schema_sql() make a new outbox with partitions of so many
+ * ids, or note this number for one that has partitions. 0, or -1 with *error set. */
+int admin_partition(struct admin *admin, int64_t rows, struct error *error);
 bool admin_has_table(const struct admin *admin);
 /* What an outbox that exists lacks for this, as SQL that the caller frees; "": nothing. NULL with
  * *error set, also when no trigger can keep its order. */
@@ -225,6 +228,16 @@ struct purge {
 /* With on_sent = "position": deletes the progress that neither a claim nor anybody who asks when a
  * row was sent needs. Returns 0, or -1 with *error set. */
 int admin_thin_positions(struct admin *admin, struct error *error);
+
+/* The highest ids drawn, when the last round ended and now; 0: not known. */
+struct ahead {
+    int64_t drawn;
+    int64_t now;
+};
+
+/* Makes partitions ahead of the ids, where `init --partitions` has made the outbox. A lock that
+ * cannot be had is tried again in the next round. Returns 0, or -1 with *error set. */
+int admin_make_partitions(struct admin *admin, struct ahead *ahead, struct error *error);
 
 /* Deletes sent rows older than `age_ms`, for at most `limit_ms` (0: as long as it takes) and until
  * `stop` says true (NULL: never), or only counts them. Rows that PostgreSQL refuses to delete are

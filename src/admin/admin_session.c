@@ -61,7 +61,8 @@ void admin_close(struct admin *admin)
 char *admin_sql(const struct admin *admin, const char *statement)
 {
     const struct admin_facts about = {.tables = {&admin->table, admin->options},
-                                      .unsent_from = admin->unsent_from};
+                                      .unsent_from = admin->unsent_from,
+                                      .partition = admin->partition};
     struct sql_facts tables;
     const struct sql_facts facts = admin_facts(&about, &tables);
 

@@ -11,9 +11,11 @@ struct admin {
     const struct outbox_options *options;
     struct session session;
     struct table table;
-    bool returns_ids;    /* of the events that are emitted */
-    bool is_ordering;    /* `init` makes a new outbox with the order trigger */
-    int64_t unsent_from; /* no unsent row has a lower id; INT64_MIN: not known */
+    bool returns_ids;       /* of the events that are emitted */
+    bool is_ordering;       /* `init` makes a new outbox with the order trigger */
+    int64_t partition_rows; /* `init` makes a new outbox with partitions of so many ids; 0: none */
+    int64_t unsent_from;    /* no unsent row has a lower id; INT64_MIN: not known */
+    const char *partition;  /* of which statements are about; NULL: none */
 };
 
 /* A statement of admin/sql/ or admin/status/sql/ as it is sent; free() it. NULL: no memory. */
@@ -49,6 +51,14 @@ int inspect_holders(struct admin *admin, int long_s, struct findings *findings,
 /* What brokers may have lost, at this level; for `status` too. */
 int inspect_losses(struct admin *admin, enum finding_level level, struct findings *findings,
                    struct sink_losses *losses, struct error *error);
+
+/* Drops the partitions whose rows were sent this many ms ago, or empties them while transactions
+ * hold the outbox, until `is_over` says true. Returns 0, or -1 with *error set. */
+int admin_drop_partitions(struct admin *admin, const char *age,
+                          bool (*is_over)(const void *closure), const void *closure,
+                          struct purge *purge, struct error *error);
+/* How many rows these partitions have; -1 with *error set. */
+int64_t admin_count_droppable(struct admin *admin, const char *age, struct error *error);
 
 /* ---- init ---- */
 

@@ -67,6 +67,20 @@ static int compare_places(const void *a, const void *b)
                   MESSAGE_ROW_BYTES);
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+    int64_t first = ((const struct place *)a)->sent.rank;
+    int64_t second = ((const struct place *)b)->sent.rank;
+
+    return (first > second) - (first < second);
+}
+
+/* Rows of two partitions may lie at the same place. */
+static bool is_by_id(const struct reading *reading)
+{
+    return reading->admin->table.is_partitioned && !reading->parked;
+}
+
 static int64_t rank_of(struct reading *reading, const char *id)
 {
     if (table_has_integer_ids(&reading->admin->table))
@@ -90,7 +104,8 @@ static void note_places(struct reading *reading, const PGresult *page)
         if (place->sent.sent_ms < reading->rows->first_ms)
             reading->rows->first_ms = place->sent.sent_ms;
     }
-    qsort(reading->places, (size_t)reading->count, sizeof(*reading->places), compare_places);
+    qsort(reading->places, (size_t)reading->count, sizeof(*reading->places),
+          is_by_id(reading) ? compare_ids : compare_places);
 }
 
 /* ---- the values of a part of the page ---- */
@@ -103,18 +118,25 @@ static int read_values(struct reading *reading, int from, int to, PGresult **val
     uint64_t most = htobe64((uint64_t)reading->request->payload_max);
     struct array params[2] = {{NULL, 0, 0}, {.bytes = (char *)&most, .len = sizeof most}};
     struct error other;
+    bool by_id = is_by_id(reading);
+    size_t bytes;
     int count = 0;
 
     for (int i = from; i < to; i++)
         count += !reading->places[i].is_read;
-    array_begin(&params[0],
-                batch_alloc(&reading->batch, array_size(count, (size_t)count * MESSAGE_ROW_BYTES)),
-                ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
+    bytes = (size_t)count * (by_id ? sizeof(int64_t) : MESSAGE_ROW_BYTES);
+    array_begin(&params[0], batch_alloc(&reading->batch, array_size(count, bytes)),
+                by_id ? ARRAY_INT8 : ARRAY_TID, count, bytes);
     if (params[0].bytes == NULL)
         return error_no_memory(error);
-    for (int i = from; i < to; i++)
-        if (!reading->places[i].is_read)
+    for (int i = from; i < to; i++) {
+        if (reading->places[i].is_read)
+            continue;
+        if (by_id)
+            array_add_int8(&params[0], reading->places[i].sent.rank);
+        else
             array_add(&params[0], reading->places[i].row, MESSAGE_ROW_BYTES);
+    }
     if (session_queue(session, reading->parked ? "audit_parked_rows" : "audit_rows", 2, params,
                       true, error) < 0 ||
         session_sync(session, error) < 0)
@@ -129,12 +151,16 @@ static int read_values(struct reading *reading, int from, int to, PGresult **val
     return -1;
 }
 
-static struct place *find_place(struct reading *reading, const unsigned char *row)
+static struct place *find_place(struct reading *reading, const struct message *message)
 {
     struct place wanted;
+    bool by_id = is_by_id(reading);
 
-    memcpy(wanted.row, row, sizeof wanted.row);
-    return bsearch(&wanted, reading->places, (size_t)reading->count, sizeof wanted, compare_places);
+    memcpy(wanted.row, message->row, sizeof wanted.row);
+    if (by_id)
+        wanted.sent.rank = wire_integer(message->id);
+    return bsearch(&wanted, reading->places, (size_t)reading->count, sizeof wanted,
+                   by_id ? compare_ids : compare_places);
 }
 
 /* Rows for which there was no room in this part stay to be read. */
@@ -153,7 +179,7 @@ static int fill_batch(struct reading *reading, PGresult *values, struct error *e
             return error_set(error, ERROR_PERMANENT, ERROR_SELF, "a page has too many rows");
         fill_fields(batch, message, row);
         size = fill_measure(batch, message, row, reading->request->payload_max);
-        place = find_place(reading, message->row);
+        place = find_place(reading, message);
         if (place == NULL || (!size.whole && !size.too_large)) {
             batch->count--;
             continue;

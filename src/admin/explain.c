@@ -204,19 +204,20 @@ static int prepare(struct admin *admin, const struct routes *routes, struct erro
 }
 
 /* Returns 1 with the values; 0 with *error set when the row cannot be read; -1. */
-static int read_values(struct session *session, bool parked, const char *place, int64_t payload_max,
-                       PGresult **values, struct error *error)
+static int read_values(struct session *session, bool parked, const char *place, const char *id,
+                       int64_t payload_max, PGresult **values, struct error *error)
 {
     uint64_t no_sink = 0;
     uint64_t most = htobe64((uint64_t)payload_max);
     unsigned char row[MESSAGE_ROW_BYTES];
-    const struct array params[3] = {{.bytes = (char *)&no_sink, .len = sizeof no_sink},
+    const struct array params[4] = {{.bytes = (char *)&no_sink, .len = sizeof no_sink},
                                     {.bytes = (char *)&most, .len = sizeof most},
-                                    {.bytes = (char *)row, .len = sizeof row}};
+                                    {.bytes = (char *)row, .len = sizeof row},
+                                    {.bytes = (char *)id, .len = strlen(id)}};
     struct error other;
 
     row_place(row, place);
-    if (session_queue(session, parked ? "read_parked_row" : "read_row", 3, params, true, error) <
+    if (session_queue(session, parked ? "read_parked_row" : "read_row", 4, params, true, error) <
             0 ||
         session_sync(session, error) < 0)
         return -1;
@@ -244,8 +245,8 @@ static int fill(struct admin *admin, const PGresult *found, int row, int64_t pay
     batch->parked = PQgetvalue(found, row, EXPLAIN_PARKED)[0] == '1';
     if (session_execute(session, "SAVEPOINT relay_row", error) < 0)
         return -1;
-    status = read_values(session, batch->parked, PQgetvalue(found, row, EXPLAIN_PLACE), payload_max,
-                         &values, error);
+    status = read_values(session, batch->parked, PQgetvalue(found, row, EXPLAIN_PLACE),
+                         PQgetvalue(found, row, EXPLAIN_ID), payload_max, &values, error);
     if (status < 0)
         return -1;
     message = batch_add(batch);

@@ -80,6 +80,30 @@ static int put_emitted_values(FILE *out, const void *about)
     return 0;
 }
 
+/* {partition}, {partition_text}, and {purged_table}: that or the whole outbox. */
+static int put_partition(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    const struct admin_facts *facts = about;
+    const char *quoted = facts->partition != NULL ? facts->partition : table_of(about)->quoted;
+
+    if (facts->partition == NULL && strcmp(fact->name, "purged_table") != 0)
+        quoted = "partition"; /* as outbox-relay sql shows it */
+    if (strcmp(fact->name, "partition_text") == 0)
+        sql_put_literal(out, quoted);
+    else
+        (void)fputs(quoted, out);
+    return 0;
+}
+
+/* {row_of_purge}: by what a row is found again. */
+static int put_row_of_purge(FILE *out, const void *about)
+{
+    const struct table *table = table_of(about);
+
+    return fputs(table->is_partitioned ? table->columns[COLUMN_ID].quoted : "ctid", out) < 0 ? -1
+                                                                                             : 0;
+}
+
 static bool is_so(const void *about, const char *name)
 {
     const struct admin_facts *facts = about;
@@ -101,6 +125,13 @@ static bool is_so(const void *about, const char *name)
 }
 
 static const struct sql_fact facts[] = {
+    {"partition", .put_named = put_partition},
+    {"partition_text", .put_named = put_partition},
+    {"purged_table", .put_named = put_partition},
+    {"row_of_purge", .put = put_row_of_purge},
+    {"drop_ms", .text = FACT_NUMBER(PARTITION_DROP_MS)},
+    {"attach_ms", .text = FACT_NUMBER(PARTITION_ATTACH_MS)},
+    {"partitions_ahead", .text = FACT_NUMBER(PARTITIONS_AHEAD)},
     {"purge_rows", .text = FACT_NUMBER(PURGE_ROWS)},
     {"unsent_max", .text = FACT_NUMBER(UNSENT_COUNT_MAX)},
     {"looked_rows", .text = FACT_NUMBER(REPLAY_LOOKED_ROWS)},

@@ -77,6 +77,31 @@ static char *upgrade_sql(struct admin *admin, struct error *error)
     return sql;
 }
 
+int admin_partition(struct admin *admin, int64_t rows, struct error *error)
+{
+    const struct table *table = &admin->table;
+
+    admin->partition_rows = admin->table.partition_rows = rows;
+    if (admin->options->on_sent != ON_SENT_POSITION) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                        "partitions need on_sent = \"position\"; it is \"%s\"",
+                        outbox_on_sent(admin->options));
+        return error_hint(error, "write on_sent = \"position\" in [outbox]");
+    }
+    if (admin->is_ordering) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                        "the order trigger draws the id of a row, which chooses the partition"
+                        " before triggers run");
+        return error_hint(error, "leave out --order-trigger, and let the application lock the key:"
+                                 " docs/order.md");
+    }
+    if (!table->exists || table->is_partitioned)
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s exists and has no partitions by ranges of the id", table->quoted);
+    return error_hint(error, "see \"Partitions\" in docs/sizing.md: a new table takes its place");
+}
+
 char *admin_schema_sql(struct admin *admin, struct error *error)
 {
     char *sql;
@@ -199,6 +224,7 @@ static int create_outbox(struct admin *admin, struct error *error)
             " one leave out expressions, [outbox.headers], due, mark and park",
             admin->table.quoted);
     schema_foresee(&admin->table, admin->options);
+    admin->table.partition_rows = admin->partition_rows;
     if (execute(admin, statement_tables,
                 admin->is_ordering ? "makes_outbox ordered" : "makes_outbox", error) < 0)
         return -1;
@@ -237,6 +263,7 @@ static int create_missing(struct admin *admin, struct error *error)
         return -1;
     if (!table_has_needed(&admin->table, admin->options))
         return 0;
+    admin->table.partition_rows = admin->partition_rows;
     return execute(admin, statement_tables, "makes_others", error);
 }
 

@@ -32,8 +32,10 @@ struct run {
     PGresult *page;
 };
 
-static bool is_over(const struct run *run)
+static bool is_over(const void *closure)
 {
+    const struct run *run = closure;
+
     return (run->deadline_ms != 0 && clock_left_ms(run->deadline_ms) <= 0) ||
            (run->stop != NULL && run->stop(run->closure));
 }
@@ -72,8 +74,7 @@ static void refuse(struct run *run, int row, const char *why)
 static int judge(struct run *run, int row, struct error *error)
 {
     const char *params[1] = {PQgetvalue(run->page, row, 0)};
-    int64_t count = admin_number(run->admin, "SELECT count(*) FROM {outbox} WHERE ctid = $1::tid",
-                                 1, params, error);
+    int64_t count = admin_number(run->admin, statement_purge_row_stays, 1, params, error);
 
     if (count > 0)
         refuse(run, row, "a trigger or a rule of the table keeps it");
@@ -150,6 +151,52 @@ int admin_thin_positions(struct admin *admin, struct error *error)
     return result != NULL ? 0 : -1;
 }
 
+static int purge_rows(struct run *run, struct error *error)
+{
+    if (purge_quickly(run, statement_purge, error) < 0)
+        return -1;
+    return purge_pages(run, error);
+}
+
+/* Whole partitions, and the rows of those that have no last id. */
+static int purge_partitions(struct run *run, struct error *error)
+{
+    struct admin *admin = run->admin;
+    PGresult *kept;
+    int status;
+
+    if (admin_drop_partitions(admin, run->age, is_over, run, run->purge, error) < 0)
+        return -1;
+    kept = admin_query(admin, statement_partitions_kept, 0, NULL, error);
+    status = kept != NULL ? 0 : -1;
+    for (int row = 0; status == 0 && row < PQntuples(kept) && !is_over(run); row++) {
+        admin->partition = PQgetvalue(kept, row, 0);
+        status = purge_rows(run, error);
+    }
+    admin->partition = NULL;
+    PQclear(kept);
+    return status;
+}
+
+static int64_t count_partitions(struct admin *admin, const char *age, struct error *error)
+{
+    const char *params[1] = {age};
+    int64_t count = admin_count_droppable(admin, age, error);
+    PGresult *kept =
+        count < 0 ? NULL : admin_query(admin, statement_partitions_kept, 0, NULL, error);
+
+    for (int row = 0; kept != NULL && count >= 0 && row < PQntuples(kept); row++) {
+        int64_t rows;
+
+        admin->partition = PQgetvalue(kept, row, 0);
+        rows = admin_number(admin, statement_count_purgeable, 1, params, error);
+        count = rows < 0 ? -1 : count + rows;
+    }
+    admin->partition = NULL;
+    PQclear(kept);
+    return kept != NULL ? count : -1;
+}
+
 int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
                 bool (*stop)(const void *closure), const void *closure, struct purge *purge,
                 struct error *error)
@@ -170,9 +217,8 @@ int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
     (void)snprintf(run.age, sizeof run.age, "%" PRId64, age_ms);
     status = purge_quickly(&run, statement_purge_parked, error);
     if (status == 0 && table_knows_sent(&admin->table))
-        status = purge_quickly(&run, statement_purge, error);
-    if (status == 0 && table_knows_sent(&admin->table))
-        status = purge_pages(&run, error);
+        status =
+            admin->table.is_partitioned ? purge_partitions(&run, error) : purge_rows(&run, error);
     if (status < 0)
         name_error(admin, error);
     return status;
@@ -191,7 +237,9 @@ int64_t admin_count_purgeable(struct admin *admin, int64_t *age_ms, struct error
     (void)snprintf(age, sizeof age, "%" PRId64, *age_ms);
     count = admin_number(admin, statement_count_purgeable_parked, 1, params, error);
     if (count >= 0 && table_knows_sent(&admin->table))
-        sent = admin_number(admin, statement_count_purgeable, 1, params, error);
+        sent = admin->table.is_partitioned
+                   ? count_partitions(admin, age, error)
+                   : admin_number(admin, statement_count_purgeable, 1, params, error);
     count = count < 0 || sent < 0 ? -1 : count + sent;
     if (count < 0)
         name_error(admin, error);

@@ -37,7 +37,8 @@ enum {
     FIND_NUMBER,
     FIND_MAY_NUMBER,
     FIND_NAME_IS_COLUMN,
-    FIND_OWN
+    FIND_OWN,
+    FIND_PARTITIONED_BY
 };
 
 static void quote_beside(const struct table *table, const struct session *session,
@@ -231,6 +232,8 @@ static int find(struct table *table, struct session *session, const struct outbo
     table->may_number = is_set(result, FIND_MAY_NUMBER);
     table->name_is_column = is_set(result, FIND_NAME_IS_COLUMN);
     (void)snprintf(own, sizeof own, "%s", PQgetvalue(result, 0, FIND_OWN));
+    (void)snprintf(table->partitioned_by, sizeof table->partitioned_by, "%s",
+                   PQgetvalue(result, 0, FIND_PARTITIONED_BY));
     PQclear(result);
     quote_names(table, session, options->order);
     if (own[0] != '\0')
@@ -534,6 +537,9 @@ static int describe(struct table *table, struct session *session,
         check_borrowed(table, session, options, error) < 0)
         return -1;
     name_columns(table, session, options);
+    table->is_partitioned = table->partitioned_by[0] != '\0' && !table->is_computed &&
+                            options->on_sent == ON_SENT_POSITION &&
+                            strcmp(table->partitioned_by, table->columns[COLUMN_ID].name) == 0;
     if (check_given(table, session, options, error) < 0)
         return -1;
     if (!table->exists)

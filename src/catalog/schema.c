@@ -5,6 +5,7 @@
 #include "catalog/sql_text.h"
 #include "sql/statements.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,10 @@ struct expansion {
     const struct outbox_options *options;
     const struct schema_grant *grant; /* only for init --grant, otherwise NULL */
     const char *drawn;                /* quoted; only for init --order-trigger, otherwise NULL */
+    int64_t from, to;                 /* of a partition */
 };
+
+static char *render(const struct expansion *expansion, const char *statement, const char *names);
 
 bool schema_needs_index(const struct outbox_options *options)
 {
@@ -104,6 +108,49 @@ static int put_slice_in_full(FILE *out, const void *about)
     return 0;
 }
 
+/* {partition}: is named by the first of its ids; {default_partition}. */
+static int put_partition(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    const struct expansion *expansion = about;
+    const struct table *table = expansion->table;
+    char name[QUOTED_BYTES_MAX];
+
+    if (strcmp(fact->name, "partition") == 0)
+        (void)snprintf(name, sizeof name, "%s_p%" PRId64, table->stem, expansion->from);
+    else
+        (void)snprintf(name, sizeof name, "%s_default", table->stem);
+    (void)fprintf(out, "%s.\"", table->schema_quoted);
+    for (const char *at = name; *at != '\0'; at++)
+        (void)fprintf(out, *at == '"' ? "\"\"" : "%c", *at);
+    return fputc('"', out) == EOF ? -1 : 0;
+}
+
+static int put_first_partitions(FILE *out, const void *about)
+{
+    const struct expansion *expansion = about;
+    int64_t rows = expansion->table->partition_rows;
+    int status = 0;
+
+    for (int i = 0; i < PARTITIONS_AHEAD && status == 0; i++) {
+        char *sql =
+            schema_partition_sql(expansion->table, expansion->options, i * rows, (i + 1) * rows);
+
+        status = sql != NULL && fputs(sql, out) >= 0 ? 0 : -1;
+        free(sql);
+    }
+    return status;
+}
+
+static int put_ids(FILE *out, const void *about, const struct sql_fact *fact)
+{
+    const struct expansion *expansion = about;
+    int64_t number = strcmp(fact->name, "partition_rows") == 0   ? expansion->table->partition_rows
+                     : strcmp(fact->name, "partition_from") == 0 ? expansion->from
+                                                                 : expansion->to;
+
+    return fprintf(out, "%" PRId64, number) < 0 ? -1 : 0;
+}
+
 static int put_number(FILE *out, const void *about, const struct sql_fact *fact)
 {
     const struct {
@@ -189,6 +236,7 @@ static bool is_so(const void *about, const char *name)
         {"database", grant != NULL && grant->database != NULL},
         {"identifies", grant != NULL && grant->identifies},
         {"drawn", expansion->drawn != NULL && expansion->drawn[0] != '\0'},
+        {"partition_rows", table->partition_rows > 0},
     };
 
     return sql_truth(all, name);
@@ -226,6 +274,12 @@ static const struct sql_fact facts[] = {
     {"type_of_headers", .put_named = put_type, .column = COLUMN_HEADERS},
     {"type_of_created_at", .put_named = put_type, .column = COLUMN_CREATED_AT},
     {"slice_in_full", .put = put_slice_in_full},
+    {"partition", .put_named = put_partition},
+    {"default_partition", .put_named = put_partition},
+    {"first_partitions", .put = put_first_partitions},
+    {"partition_rows", .put_named = put_ids, .is = is_so},
+    {"partition_from", .put_named = put_ids},
+    {"partition_to", .put_named = put_ids},
     {"last_slice", .put_named = put_number},
     {"last_bucket", .put_named = put_number},
     {"bucket_lock", .put_named = put_number},
@@ -268,6 +322,14 @@ char *schema_sql(const struct table *table, const struct outbox_options *options
     const struct expansion expansion = {.table = table, .options = options};
 
     return render(&expansion, statement, names);
+}
+
+char *schema_partition_sql(const struct table *table, const struct outbox_options *options,
+                           int64_t from, int64_t to)
+{
+    const struct expansion expansion = {.table = table, .options = options, .from = from, .to = to};
+
+    return render(&expansion, statement_add_partition, "");
 }
 
 char *schema_parked_text(const struct table *table)

@@ -45,6 +45,11 @@ char *schema_order_sql(const struct table *table, const struct outbox_options *o
 char *schema_order_body(const struct table *table, const struct outbox_options *options);
 const char *schema_order_config(const struct table *table);
 
+/* The SQL that adds a partition for the ids from `from` on, below `to`. */
+char *schema_partition_sql(const struct table *table, const struct outbox_options *options,
+                           int64_t from, int64_t to);
+#define PARTITIONS_AHEAD 3 /* that are empty */
+
 struct schema_grant {
     const char *role;     /* quoted */
     const char *sequence; /* the sequence of the ids, quoted; "": none */

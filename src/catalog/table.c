@@ -116,13 +116,23 @@ bool table_has_needed(const struct table *table, const struct outbox_options *op
     return true;
 }
 
-/* Rows are settled by ctid, which is unique within one table only. */
+/* Rows are settled by ctid, which is unique within one table only; those of a partitioned one also
+ * by their ids. */
 int table_plain(const struct table *table, struct error *error)
 {
-    if (table->kind == 'r' && !table->has_children)
+    if (table->is_partitioned || (table->kind == 'r' && !table->has_children))
         return 0;
+    if (table->kind == 'p') {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "table %s is partitioned: the relay knows partitions by RANGE of the id"
+                        " alone, which are plain tables, and only with on_sent = \"position\" and"
+                        " without expressions and [outbox.headers]",
+                        table->quoted);
+        (void)error_hint(error, "see \"Partitions\" in docs/sizing.md");
+        return error_mark_schema(error);
+    }
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "%s is not a plain table: views, partitioned, inherited and foreign tables are"
+                    "%s is not a plain table: views, inherited and foreign tables are"
                     " not supported",
                     table->quoted);
     (void)error_hint(error, "write its rows into an outbox of the relay's own:"

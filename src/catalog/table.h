@@ -66,7 +66,10 @@ struct table {
     char kind;            /* pg_class.relkind */
     char persistence;     /* pg_class.relpersistence */
     bool row_security;
-    bool has_children;      /* partitions or inheriting tables */
+    bool has_children;   /* partitions or inheriting tables */
+    bool is_partitioned; /* by ranges of the id, into plain tables; on_sent = "position" only */
+    char partitioned_by[OUTBOX_NAME_BYTES]; /* the column of such ranges; "": there is none */
+    int64_t partition_rows; /* how many ids a partition that `init` makes has; 0: it makes none */
     char shape[128];        /* when it was described, by shape.sql */
     bool has_triggers;      /* the application's triggers or rules run when a row is settled */
     bool has_claim_index;   /* there is a valid index for claims in the configured order */

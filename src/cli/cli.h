@@ -41,6 +41,7 @@ struct arguments {
     const char *feed;
     bool notify;
     bool order_trigger;
+    int partitions; /* rows of each; 0: not given */
     bool inbox;
     bool json;
     bool watch;

@@ -205,8 +205,9 @@ enum exit_status cli_init(const struct arguments *arguments, struct config *conf
     struct admin *admin;
     enum exit_status status;
 
-    if (arguments->inbox && (arguments->print || arguments->grant != NULL || arguments->notify ||
-                             arguments->order_trigger || arguments->feed != NULL)) {
+    if (arguments->inbox &&
+        (arguments->print || arguments->grant != NULL || arguments->notify ||
+         arguments->order_trigger || arguments->partitions > 0 || arguments->feed != NULL)) {
         (void)cli_refuse("init", "--inbox is for a consumer's database, and stands alone", &error);
         return cli_fail(&error);
     }
@@ -217,7 +218,8 @@ enum exit_status cli_init(const struct arguments *arguments, struct config *conf
     admin = admin_open(&config->relay.outbox, &error);
     if (admin == NULL)
         return cli_fail(&error);
-    if (arguments->order_trigger && admin_order(admin, &error) < 0) {
+    if ((arguments->order_trigger && admin_order(admin, &error) < 0) ||
+        (arguments->partitions > 0 && admin_partition(admin, arguments->partitions, &error) < 0)) {
         admin_close(admin);
         return cli_fail(&error);
     }

@@ -40,6 +40,7 @@ static const struct known {
     {"grant", NOT_EMPTY, FIELD(grant), 0, 0, "a role"},
     {"notify", FLAG, FIELD(notify), 0, 0, NULL},
     {"order-trigger", FLAG, FIELD(order_trigger), 0, 0, NULL},
+    {"partitions", COUNT, FIELD(partitions), 1000, ROWS_MAX, "a number of rows from 1000 on"},
     {"inbox", FLAG, FIELD(inbox), 0, 0, NULL},
     {"feed", NOT_EMPTY, FIELD(feed), 0, 0, "a table"},
     {"json", FLAG, FIELD(json), 0, 0, NULL},

@@ -231,16 +231,17 @@ static int read_row(struct outbox *outbox, const struct batch *batch,
 {
     uint64_t no_sink = 0;
     uint64_t payload_max = htobe64((uint64_t)request->payload_max);
-    const struct array params[3] = {
+    const struct array params[4] = {
         {.bytes = (char *)&no_sink, .len = sizeof no_sink},
         {.bytes = (char *)&payload_max, .len = sizeof payload_max},
-        {.bytes = (char *)batch->messages[0].row, .len = MESSAGE_ROW_BYTES}};
+        {.bytes = (char *)batch->messages[0].row, .len = MESSAGE_ROW_BYTES},
+        {.bytes = (char *)batch->messages[0].id.data, .len = batch->messages[0].id.len}};
     struct error other;
     PGresult *result;
 
     if (session_queue(&outbox->session, "savepoint", 0, NULL, false, error) < 0 ||
         session_queue(&outbox->session, "hurry", 0, NULL, false, error) < 0 ||
-        session_queue(&outbox->session, request->parked ? "read_parked_row" : "read_row", 3, params,
+        session_queue(&outbox->session, request->parked ? "read_parked_row" : "read_row", 4, params,
                       true, error) < 0 ||
         session_sync(&outbox->session, error) < 0 ||
         session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||

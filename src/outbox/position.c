@@ -1,6 +1,7 @@
 #include "outbox/position.h"
 
 #include "base/log.h"
+#include "catalog/partitions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,21 @@ static int read_era(struct outbox *outbox, const struct array *system, bool *is_
     return 0;
 }
 
+static int note_partitions(struct outbox *outbox, struct error *error)
+{
+    bool is_more = outbox->table.is_partitioned;
+    PGresult *notes;
+
+    while (is_more) {
+        notes = session_run(&outbox->session, "note_partitions", 0, NULL, error);
+        if (notes == NULL)
+            return -1;
+        is_more = partitions_say(notes);
+        PQclear(notes);
+    }
+    return 0;
+}
+
 /* Another lane may have done it, until this one has the slices. */
 static int begin_anew(struct outbox *outbox, const struct array *system, struct error *error)
 {
@@ -31,7 +47,7 @@ static int begin_anew(struct outbox *outbox, const struct array *system, struct 
     if (moved == NULL)
         return -1;
     PQclear(moved);
-    if (read_era(outbox, system, &is, error) < 0)
+    if (note_partitions(outbox, error) < 0 || read_era(outbox, system, \&is, error) < 0)
         return -1;
     if (!is) {
         moved = session_run(session, "position_anew", 1, system, error);
@@ -41,6 +57,8 @@ static int begin_anew(struct outbox *outbox, const struct array *system, struct 
             log_warn("ids of table %s may begin anew: each slice is read from its first row",
                      outbox->table.quoted);
         PQclear(moved);
+        if (note_partitions(outbox, error) < 0)
+            return -1;
     }
     return session_execute(session, "COMMIT", error);
 }

@@ -59,13 +59,14 @@ static int park_raw(struct outbox *outbox, const struct batch *batch, const char
 {
     const struct message *message = &batch->messages[0];
     const char *reason = settling_reason(message);
-    const struct array params[3] = {{.bytes = (char *)message->row, .len = MESSAGE_ROW_BYTES},
+    const struct array params[4] = {{.bytes = (char *)message->row, .len = MESSAGE_ROW_BYTES},
                                     {.bytes = (char *)reason, .len = strlen(reason)},
-                                    {.bytes = (char *)as, .len = strlen(as)}};
+                                    {.bytes = (char *)as, .len = strlen(as)},
+                                    {.bytes = (char *)message->id.data, .len = message->id.len}};
 
     if (settling_begin(outbox, error) < 0 ||
         session_queue(&outbox->session, "take_time", 0, NULL, false, error) < 0 ||
-        session_queue(&outbox->session, "park_raw", 3, params, false, error) < 0)
+        session_queue(&outbox->session, "park_raw", 4, params, false, error) < 0)
         return -1;
     return settling_end(outbox, false, error);
 }

@@ -4,20 +4,20 @@
 -- Otherwise it may read every row.
 -- $1 int8 the age in ms.
 WITH purged AS (
-    DELETE FROM {outbox}
-    WHERE ctid = ANY (ARRAY(
+    DELETE FROM {purged_table} {outbox_name}
+    WHERE {row_of_purge} = ANY (ARRAY(
         {if sequential_ids}
-        SELECT ctid
+        SELECT relay_row
         FROM (
-            SELECT ctid, {sent_time} AS relay_sent_at
-            FROM {outbox}
+            SELECT {row_of_purge} AS relay_row, {sent_time} AS relay_sent_at
+            FROM {purged_table} {outbox_name}
             WHERE {was_sent}
             ORDER BY {id} LIMIT {purge_rows}
         ) oldest
         WHERE relay_sent_at < clock_timestamp() - $1::int8 * interval '1 millisecond'
         {else}
         SELECT ctid
-        FROM {outbox}
+        FROM {purged_table} {outbox_name}
         WHERE {sent_time} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
         LIMIT {purge_rows}
         {end}))

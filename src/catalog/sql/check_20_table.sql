@@ -20,7 +20,7 @@ UNION ALL
 SELECT 'note', format('nothing keeps %s distinct: consumers and JetStream drop a second event with the same id;'
                          ' harmless while every id is a fresh UUID (an index costs each insert)', {event_id_text}),
        format('CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);', {outbox_text}, {event_id_text})
-WHERE {if event_id_may_repeat}true{else}false{end}
+WHERE {if event_id_may_repeat}{if partitioned}false{else}true{end}{else}false{end}
 UNION ALL
 -- Bounds go by ids, and so do an operator's commands.
 SELECT 'warning', format('nothing keeps the ids in column %s of %s distinct: rows that share one may be sent late and'

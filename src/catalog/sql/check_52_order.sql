@@ -6,7 +6,7 @@ SELECT 'ok' AS level, 'the order trigger locks each key before it draws the id' 
 FROM keeper WHERE holds
 UNION ALL
 SELECT 'note', 'no trigger locks the keys: the application must lock each key before it inserts',
-       'outbox-relay init --order-trigger'
+       '{if !partitioned}outbox-relay init --order-trigger{end}'
 FROM keeper WHERE NOT is_there
 UNION ALL
 SELECT 'warning', problem, remedy

@@ -39,7 +39,8 @@ UNION ALL
 SELECT 'error', format('with on_sent = "position" table %s cannot be the target of a subscription: its rows have'
                        ' transactions of another cluster', {outbox_text}),
        'ALTER SUBSCRIPTION ... DROP PUBLICATION, or on_sent = "mark" in [outbox]'
-WHERE EXISTS (SELECT FROM pg_catalog.pg_subscription_rel WHERE srrelid = {outbox_oid})
+WHERE EXISTS (SELECT FROM pg_catalog.pg_subscription_rel WHERE srrelid = {outbox_oid}
+              {if partitioned}OR srrelid IN (SELECT oid FROM {partitions}){end})
 {if readable}
 UNION ALL
 SELECT 'warning', format('rows of %s come from transactions of another cluster: they may be sent more than once as long'

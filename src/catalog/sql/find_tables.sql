@@ -4,7 +4,7 @@
 -- created it; whether there is a parked table, whether it is the relay's own, of any version, and the relay's own
 -- columns that it lacks; whether there is a control table, whether it is the relay's own, its schema number, and if
 -- this role may note one; whether the parked table has a column of the outbox's name; and, when the table is no outbox
--- but stands beside one, what its name should end with.
+-- but stands beside one, what its name should end with; the column by whose ranges it is partitioned into plain tables.
 -- A view, or a type of somebody else, might run its owner's code when it is read.
 -- $1 text the schema; $2 text the name; $3 text what the names of the relay's own tables begin with;
 -- $4 text parked_table.sql, where the types of a row's own columns are facts.
@@ -45,7 +45,14 @@ SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relh
              (SELECT array_agg(a.attname::text) FROM pg_catalog.pg_attribute a
               WHERE a.attrelid = outbox.oid AND a.attnum > 0 AND NOT a.attisdropped) AS kept (columns)
         WHERE own.columns <@ kept.columns
-          AND (own.suffix <> '_slice' OR cardinality(kept.columns) = 2)) -- an outbox may have these, too, and more
+          AND (own.suffix <> '_slice' OR cardinality(kept.columns) = 2)), -- an outbox may have these, too, and more
+       (SELECT a.attname
+        FROM pg_catalog.pg_partitioned_table p
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+        WHERE p.partrelid = outbox.oid AND p.partstrat = 'r' AND p.partnatts = 1
+          AND NOT EXISTS (
+              SELECT FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+              WHERE i.inhparent = outbox.oid AND (c.relkind <> 'r' OR c.relhassubclass)))
 FROM (VALUES (to_regclass(format('%I.%I', $1::text, $2::text)))) AS t (oid)
 LEFT JOIN pg_catalog.pg_class outbox ON outbox.oid = t.oid
 LEFT JOIN pg_catalog.pg_class parked

@@ -51,7 +51,11 @@ WITH looked AS MATERIALIZED (
 ){if changed}, sent_rows AS (
     SELECT {moved_columns}, {more_headers} AS more_headers, NULL::text AS raw, {identity} AS identity
     FROM {outbox}
+    {if partitioned}
+    WHERE {id} = ANY (ARRAY(SELECT id FROM chosen WHERE NOT parked))
+    {else}
     WHERE ctid = ANY (ARRAY(SELECT place FROM chosen WHERE NOT parked))
+    {end}
     UNION ALL
     SELECT {moved_names}, more_headers, raw, identity
     FROM {parked}

@@ -260,7 +260,9 @@ static int check_table(const struct slice_lock *lock, const PGresult *result, bo
 
     if (PQgetvalue(result, 0, SLICES_SAME)[0] == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                         "table %s was replaced by another table: reconnecting",
+                         lock->owner.table->is_partitioned
+                             ? "table %s or its partitions were replaced: reconnecting"
+                             : "table %s was replaced by another table: reconnecting",
                          lock->owner.table->quoted);
     if (by_bounds && strcmp(PQgetvalue(result, 0, SLICES_ERA), lock->owner.era) != 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,

@@ -19,6 +19,10 @@ WITH given AS (
                WHERE head.waits_for = g.waits_for AND head.due IS NOT NULL AND head.sent_at IS NULL
                    AND {is_head}) THEN g.due END
     FROM gone JOIN given g USING (relay_row)
+    {if partitioned}
+    JOIN unnest($7::text[]) WITH ORDINALITY ids (relay_id, place)
+        ON ids.relay_id = gone.id::text AND ids.place = g.place -- two partitions may have one ctid
+    {end}
     ORDER BY g.place
     RETURNING 1
 )

@@ -3,7 +3,7 @@
 -- PostgreSQL cannot read the row. Its key is known where rows keep their order: it is in the index of the claims. Where
 -- [outbox] park lets rows stay in the outbox, it is updated and copied, as by park_in_place.sql. Raises an error when
 -- it does not park the row.
--- $1 tid; $2 text why; $3 text "whole"; "bare": its id only.
+-- $1 tid; $2 text why; $3 text "whole"; "bare": its id only; $4 text the id.
 WITH
 {if in_place}
 taken AS MATERIALIZED (
@@ -11,7 +11,7 @@ taken AS MATERIALIZED (
            CASE WHEN $3::text <> 'bare' THEN {if keyed}{key}{else}NULL::text{end} END AS key,
            CASE WHEN $3::text <> 'bare' THEN {raw} END AS raw,
            CASE WHEN $3::text <> 'bare' THEN {identity} END AS identity
-    FROM {outbox} WHERE ctid = $1::tid
+    FROM {outbox} WHERE ctid = $1::tid AND $4::text IS NOT NULL
 ), replaced AS (
     {drop_copies}
 ), stayed AS (
@@ -29,7 +29,7 @@ taken AS MATERIALIZED (
 )
 {else}
 gone AS (
-    DELETE FROM {outbox} WHERE ctid = $1::tid
+    DELETE FROM {outbox} WHERE ctid = $1::tid AND {if partitioned}{id}::text = $4::text{else}$4::text IS NOT NULL{end}
     RETURNING {id} AS id,
               CASE WHEN $3::text <> 'bare' THEN {if keyed}{key}{else}NULL::text{end} END AS key,
               CASE WHEN $3::text <> 'bare' THEN {raw} END AS raw,

@@ -25,7 +25,8 @@ WITH before AS MATERIALIZED (
     WHERE relay_number > 0
     RETURNING 1
 ), ended AS (
-    DELETE FROM {control} WHERE kind = 'setting' AND name = 'position' RETURNING 1
+    DELETE FROM {control}
+    WHERE kind = 'setting' AND (name = 'position'{if partitioned} OR name ~ '^partition [0-9]+$'{end}) RETURNING 1
 ), noted AS (
     INSERT INTO {control} (kind, name, value)
     SELECT 'setting', 'position', ({position_nodes}) || ' ' || $1::text || ' ' || coalesce(relay_highest::text, '')

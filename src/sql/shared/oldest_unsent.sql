@@ -12,6 +12,9 @@ FROM
         FROM {outbox}
         WHERE {if position}{is_unsent_at}{else}{unsent}{end} AND {is_not_noted}
           {if position}
+          {if partitioned}
+          AND {id} >= relay_from
+          {end}
           AND ({slice_of_row}, {id}) >= (relay_slice, relay_from)
           {else}
           {if unsent_from}

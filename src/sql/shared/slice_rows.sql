@@ -23,6 +23,10 @@ FROM ROWS FROM (
                    {if lean}relay_low{else}CASE WHEN (SELECT running FROM held) THEN relay_high ELSE relay_low END{end}
                    {if position}){end})
            AND {slice_of_row} < relay_slice + 1
+           {if partitioned}
+           AND {id} >= greatest(relay_from, {if lean}relay_low{else}CASE WHEN (SELECT running FROM held)
+                                                                   THEN relay_high ELSE relay_low END{end})
+           {end}
            AND {if position}{is_unsent_at}{else}{unsent}{end}
            {if !lean}
            AND CASE WHEN {is_not_noted} THEN ($1::int8 = 0 OR coalesce($1::int8 >> ({sink}), 0) & 1 = 0) END

@@ -7,7 +7,7 @@ LATERAL (
     SELECT *
     FROM {outbox}
     WHERE ({slice_of_row}, {id}) >= (relay_slice, relay_from) AND {slice_of_row} < relay_slice + 1
-      AND {is_unsent_at} AND {is_not_noted}
+      AND {if partitioned}{id} >= relay_from AND {end}{is_unsent_at} AND {is_not_noted}
     ORDER BY {slice_of_row}, {id} LIMIT {count_max}
 ) {outbox_name}
 {else}

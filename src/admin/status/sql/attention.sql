@@ -48,6 +48,14 @@ SELECT 'error' AS level, format('no relay runs, and %s to be sent', CASE
 FROM (SELECT *, backlog + parked - _held AS unsent FROM document) document
 WHERE relays = 0 AND unsent > 0
 UNION ALL
+SELECT CASE WHEN "default" IS NULL THEN 'error' ELSE 'warning' END,
+       format('the ids, %s by now, have run ahead of the partitions, which end at %s: %s', drawn,
+              coalesce("end"::text, 'none'),
+              CASE WHEN "default" IS NULL THEN 'each INSERT fails' ELSE 'rows go to ' || "default" END),
+       'outbox-relay check', NULL, NULL
+FROM jsonb_to_record($1::jsonb -> '_partitions') p ("end" int8, "default" text, open bool, drawn int8)
+WHERE NOT open AND coalesce("end", 0) <= drawn + 1
+UNION ALL
 -- What keeps this command from reading figures may keep a relay from answering.
 SELECT 'warning', format(CASE WHEN count(*) = 1 THEN 'relay %s does not answer: it %s'
                          ELSE 'relay %s and %3$s more do not answer: they %2$s' END, min(name), CASE

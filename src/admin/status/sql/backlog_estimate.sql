@@ -80,8 +80,14 @@ FROM (
     ) beside
 ) summed, LATERAL (
     SELECT greatest(1, least(
-               rows, CASE WHEN reltuples > 0 THEN greatest(reltuples, pg_stat_get_live_tuples(oid))
-                          ELSE pg_relation_size(oid) / 64 END::numeric))
+               rows,
+               {if partitioned}
+               (SELECT sum(CASE WHEN c.reltuples > 0 THEN c.reltuples ELSE pg_relation_size(c.oid) / 64 END)
+                FROM {partitions} JOIN pg_catalog.pg_class c USING (oid))::numeric))
+               {else}
+               CASE WHEN reltuples > 0 THEN greatest(reltuples, pg_stat_get_live_tuples(oid))
+                    ELSE pg_relation_size(oid) / 64 END::numeric))
+               {end}
                AS about
     FROM pg_catalog.pg_class
     WHERE oid = to_regclass({outbox_text})

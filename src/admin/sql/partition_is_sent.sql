@@ -1,0 +1,21 @@
+-- use: desk partition_is_sent if partitioned
+-- Of a partition that is locked against writers: whether it still belongs to the outbox, how many rows it has, and how
+-- many of them were not sent so long ago, by the progress that was the newest then: what is sent once stays sent.
+-- $1 int8 the age in ms.
+WITH before AS MATERIALIZED (
+    SELECT relay_slice, coalesce(top, '-9223372036854775808'::int8) AS relay_top,
+           coalesce(low, '-9223372036854775808'::int8) AS relay_from, ends AS relay_ends, snapshots AS relay_snapshots
+    FROM generate_series(0, {slices} - 1) relay_slices (relay_slice)
+    LEFT JOIN LATERAL (
+        SELECT *
+        FROM {progress} progress
+        WHERE progress.slice = relay_slice
+          AND progress.settled_at < clock_timestamp() - $1::int8 * interval '1 millisecond'
+        ORDER BY progress.top DESC, progress.number DESC LIMIT 1
+    ) newest ON true
+)
+SELECT (SELECT count(*) FROM {partitions} WHERE oid = to_regclass({partition_text}) AND end_id IS NOT NULL) AS is_there,
+       count(*) AS rows,
+       count(*) FILTER (WHERE {is_unsent_at} IS NOT FALSE) AS unsent
+FROM {partition} {outbox_name}
+LEFT JOIN before ON relay_slice = {slice_of_row}
