@@ -47,7 +47,9 @@ static int begin_anew(struct outbox *outbox, const struct array *system, struct 
     if (moved == NULL)
         return -1;
     PQclear(moved);
-    if (note_partitions(outbox, error) < 0 || read_era(outbox, system, \&is, error) < 0)
+    /* The first look also locks the outbox: no partition leaves it before the second. */
+    if (read_era(outbox, system, &is, error) < 0 ||
+        (!is && (note_partitions(outbox, error) < 0 || read_era(outbox, system, &is, error) < 0)))
         return -1;
     if (!is) {
         moved = session_run(session, "position_anew", 1, system, error);

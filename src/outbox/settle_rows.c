@@ -179,8 +179,10 @@ static int queue_sent(struct outbox *outbox, struct batch *batch, struct rows ro
                       struct error *error)
 {
     uint32_t count = htobe32((uint32_t)rows.count);
-    const struct array params[2] = {rows_array(batch, rows),
-                                    {.bytes = (char *)&count, .len = sizeof count}};
+    const struct array params[3] = {rows_array(batch, rows),
+                                    {.bytes = (char *)&count, .len = sizeof count},
+                                    texts_array(batch, rows, id_text)};
+    bool by_id = outbox->table.is_partitioned && !batch->parked;
     bool in_place = outbox->table.park != NULL;
 
     if (settling_by_position(outbox, batch))
@@ -190,7 +192,7 @@ static int queue_sent(struct outbox *outbox, struct batch *batch, struct rows ro
         return -1;
     if (in_place && !batch->parked && queue(outbox, "end_copies", 1, params, error) < 0)
         return -1;
-    if (queue(outbox, batch->parked ? "sent_parked" : "sent", 2, params, error) < 0)
+    if (queue(outbox, batch->parked ? "sent_parked" : "sent", by_id ? 3 : 2, params, error) < 0)
         return -1;
     return settling_is_checked(outbox, batch) ? queue_check(outbox, batch, rows, error) : 0;
 }

@@ -1,6 +1,7 @@
 -- use: desk partition_is_sent if partitioned
 -- Of a partition that is locked against writers: whether it still belongs to the outbox, how many rows it has, and how
--- many of them were not sent so long ago, by the progress that was the newest then: what is sent once stays sent.
+-- many of them were not sent so long ago, by the progress that was the newest then: what is sent once stays sent. A row
+-- with a note was passed, and is unsent.
 -- $1 int8 the age in ms.
 WITH before AS MATERIALIZED (
     SELECT relay_slice, coalesce(top, '-9223372036854775808'::int8) AS relay_top,
@@ -16,6 +17,6 @@ WITH before AS MATERIALIZED (
 )
 SELECT (SELECT count(*) FROM {partitions} WHERE oid = to_regclass({partition_text}) AND end_id IS NOT NULL) AS is_there,
        count(*) AS rows,
-       count(*) FILTER (WHERE {is_unsent_at} IS NOT FALSE) AS unsent
+       count(*) FILTER (WHERE {is_unsent_at} IS NOT FALSE OR {sent_at} IS NULL AND NOT {is_not_noted}) AS unsent
 FROM {partition} {outbox_name}
 LEFT JOIN before ON relay_slice = {slice_of_row}

@@ -3,6 +3,7 @@
 -- Notes which partitions the outbox has, while the slices are locked. One that has been detached keeps the progress of
 -- that moment. When it is attached again, its rows are judged by that: it becomes the segments between its first and
 -- its last id, and claims begin there. Rows of another one that is attached are judged by the progress that there is.
+-- Then the number of the transaction makes the setting another one, so that all lanes notice.
 -- Notes those that are gone, and one of those that have come. Returns what is to be said, a row for each of them.
 WITH noted AS MATERIALIZED (
     SELECT substr(name, 11) AS oid, value::jsonb AS about, jsonb_typeof(value::jsonb -> 'left') IS NOT NULL AS has_left
@@ -64,7 +65,11 @@ WITH noted AS MATERIALIZED (
     INSERT INTO {control} (kind, name, value)
     SELECT 'setting', name, value
     FROM (
-        SELECT name, {partition_nodes} || substr(value, strpos(value, ' ')) AS value FROM ended WHERE name = 'position'
+        SELECT name, {partition_nodes} || CASE
+                   WHEN EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM moved)
+                       THEN substring(value FROM ' [^ ]* [^ ]* [^ ]*') || ' ' || pg_current_xact_id()
+                   ELSE substr(value, strpos(value, ' ')) END AS value
+        FROM ended WHERE name = 'position'
         UNION ALL
         SELECT 'partition ' || oid, (about || jsonb_build_object('left', kept, 'at', clock_timestamp()))::text
         FROM gone WHERE kept IS NOT NULL

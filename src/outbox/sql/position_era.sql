@@ -3,7 +3,8 @@
 -- cluster; no higher id was passed than is drawn, but those of before they began anew; and the first row of the table,
 -- if its id lies below the low one, is not younger than its slice's last snapshot.
 -- $1 text the identity of the cluster.
-SELECT coalesce((SELECT value FROM {control} WHERE kind = 'setting' AND name = 'position'), '') AS era,
+SELECT coalesce((SELECT {if partitioned}substr(value, strpos(value, ' ')){else}value{end}
+                 FROM {control} WHERE kind = 'setting' AND name = 'position'), '') AS era,
        EXISTS (
            SELECT FROM {control}
            WHERE kind = 'setting' AND name = 'position'

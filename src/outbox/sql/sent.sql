@@ -4,11 +4,11 @@
 -- statement into a silent no-op, so a wrong count is an error; otherwise the COMMIT after it in the pipeline would
 -- succeed. Rows are addressed by ctid: the claim's lock keeps a row version in its place until the transaction ends,
 -- and a Tid Scan cannot be planned badly.
--- $1 tid[] rows; $2 int4 their number.
+-- $1 tid[] rows; $2 int4 their number; in a partitioned table, where ctids repeat, also $3 text[] their ids.
 WITH touched AS (
     {if !deleting}
     UPDATE {outbox} SET {mark}
-    WHERE ctid = ANY ($1::tid[])
+    WHERE ctid = ANY ($1::tid[]){if partitioned} AND {id}::text = ANY ($3::text[]){end}
     RETURNING ({unsent}) IS NOT TRUE AS settled
     {else}
     DELETE FROM {outbox}

@@ -47,7 +47,8 @@ SELECT coalesce(array_to_string(locked_slices, ','), '') AS locked,
            {end}
            AS same,
        {if position}
-       coalesce((SELECT value FROM {control} WHERE kind = 'setting' AND name = 'position'), '')
+       coalesce((SELECT {if partitioned}substr(value, strpos(value, ' ')){else}value{end}
+                 FROM {control} WHERE kind = 'setting' AND name = 'position'), '')
        {else}
        ''
        {end} AS era,
