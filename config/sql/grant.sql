@@ -1,6 +1,10 @@
 -- What a role needs that relays.
 GRANT USAGE ON SCHEMA {schema} TO {role};
 GRANT SELECT,{if deletes} DELETE,{end} UPDATE{if locks_column} ({lock_column}){end} ON {outbox} TO {role};
+{if numbered}
+GRANT UPDATE ({id}) ON {outbox} TO {role};
+GRANT USAGE ON SEQUENCE {order_sequence} TO {role};
+{end}
 GRANT SELECT, INSERT, UPDATE, DELETE ON {parked} TO {role};
 GRANT SELECT, INSERT, DELETE ON {control} TO {role};
 {if sequence}

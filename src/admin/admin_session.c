@@ -2,6 +2,7 @@
 
 #include "admin/facts.h"
 #include "catalog/describe.h"
+#include "catalog/sql_text.h"
 #include "pg/connect.h"
 #include "pg/server.h"
 #include "sql/statements.h"
@@ -109,4 +110,23 @@ int64_t admin_count_unsent(struct admin *admin, struct error *error)
         return -1;
     count = admin_number(admin, statement_count_unsent, 0, NULL, error);
     return count < UNSENT_COUNT_MAX ? count : -1;
+}
+
+int admin_write_sql(struct admin *admin,
+                    int (*put)(struct admin *admin, FILE *out, struct error *error), char **sql,
+                    struct error *error)
+{
+    struct writer writer;
+    char *text;
+    int status;
+
+    if (!writer_begin(&writer))
+        return error_no_memory(error);
+    status = put(admin, writer.out, error);
+    text = writer_end(&writer);
+    if (status == 0 && text != NULL)
+        *sql = text;
+    else
+        free(text);
+    return status == 0 && text == NULL ? error_no_memory(error) : status;
 }

@@ -73,6 +73,12 @@ int admin_write_sql(struct admin *admin,
                     int (*put)(struct admin *admin, FILE *out, struct error *error), char **sql,
                     struct error *error);
 
+/* 0, or -1 with *error set when no order trigger can keep the order of the outbox. */
+int admin_check_order(struct admin *admin, struct error *error);
+/* The transaction that adds the order trigger to an outbox that exists. 0, or -1 with *error set,
+ * also when no such trigger can keep its order. */
+int admin_put_order(struct admin *admin, FILE *out, struct error *error);
+
 /* Raises the age at which rows may be purged while a loss may need them. 0, or -1 with *error set.
  */
 int admin_raise_age(struct admin *admin, int64_t *age_ms, struct error *error);

@@ -369,6 +369,7 @@ int admin_read_sent(struct admin *admin, const struct routes *routes,
         free(reading);
         return error_no_memory(error);
     }
+    reading->batch.numbered = admin->table.numbered;
     reading->admin = admin;
     reading->request = request;
     reading->reader = reader;

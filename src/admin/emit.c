@@ -62,7 +62,8 @@ static int insert(struct admin *admin, const char *sql, int count, const char *c
 
     if (admin->returns_ids)
         (void)snprintf(returning, sizeof returning, " RETURNING %s, %s",
-                       table->columns[COLUMN_ID].quoted, table->columns[COLUMN_EVENT_ID].quoted);
+                       table->columns[table->numbered ? COLUMN_EVENT_ID : COLUMN_ID].quoted,
+                       table->columns[COLUMN_EVENT_ID].quoted);
     if (asprintf(&whole, "%s%s", sql, returning) < 0)
         return error_no_memory(error);
     result = session_query_formats(&admin->session, whole, count, values, lengths, formats, error);

@@ -297,6 +297,7 @@ static int explain_rows(struct admin *admin, const PGresult *found,
 
     if (batch_init(&batch, 1) < 0)
         return error_no_memory(error);
+    batch.numbered = admin->table.numbered;
     for (int row = 0; row < PQntuples(found) && status == 0; row++) {
         const struct explained explained = {
             .is_parked = PQgetvalue(found, row, EXPLAIN_PARKED)[0] == '1',

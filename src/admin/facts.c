@@ -24,7 +24,7 @@ static bool knows_unsent(const void *about)
 /* Ids that grow: a purge reads only the rows with the lowest ones. */
 static bool has_sequential_ids(const struct table *table)
 {
-    return table_has_integer_ids(table) ||
+    return (table_has_integer_ids(table) && !table->numbered) ||
            strncmp(table->columns[COLUMN_ID].type, "numeric", strlen("numeric")) == 0;
 }
 

@@ -294,6 +294,7 @@ int admin_sample(struct admin *admin, struct batch *batch, struct error *error)
     result = admin_query(admin, statement_sample, 2, params, error);
     if (result == NULL)
         return -1;
+    batch->numbered = admin->table.numbered;
     for (int row = 0; row < PQntuples(result); row++) {
         struct message *message = batch_add(batch);
 

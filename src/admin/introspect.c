@@ -252,9 +252,10 @@ static int put_outbox(struct introspection *about, const char *table)
         (void)fputs("   # a row is not sent before this time\n", about->out);
     }
     if (!by_key && described->columns[COLUMN_ID].offer[0] == '\0')
-        (void)fputs("order      = \"none\"   # the ids are no integers; to keep the order of a key:"
-                    " outbox-relay init --feed\n",
-                    about->out);
+        (void)fputs(
+            "order      = \"none\"   # the ids are no integers; for the order of a key write"
+            " order = \"relay_order\" in [outbox.columns]: outbox-relay init --order-trigger\n",
+            about->out);
     return 0;
 }
 

@@ -42,11 +42,33 @@ static void put_columns(const struct admin *admin, FILE *out)
 
     for (int i = 0; i < COLUMN_COUNT; i++) {
         if (!table_needs(admin->options, (enum column)i) ||
-            table_has(&admin->table, (enum column)i) || is_named_before(&admin->table, i))
+            table_has(&admin->table, (enum column)i) || is_named_before(&admin->table, i) ||
+            (i == COLUMN_ID && admin->table.numbered))
             continue;
         (void)columns_add_sql(&admin->table, (enum column)i, sql, sizeof sql);
         (void)fprintf(out, "%s%s\n", notes[i] != NULL ? notes[i] : "", sql);
     }
+}
+
+/* The column of the numbers, with the trigger that draws them. The index is for what looks for rows
+ * that claims do not read. */
+static int put_numbers(struct admin *admin, FILE *out, struct error *error)
+{
+    const struct table *table = &admin->table;
+    const char *column = table->columns[COLUMN_ID].quoted;
+
+    if (!table->numbered)
+        return 0;
+    if (table_has(table, COLUMN_ID))
+        return admin_check_order(admin, error);
+    if (admin_put_order(admin, out, error) < 0)
+        return -1;
+    if (outbox_keeps_sent(admin->options) || table->park != NULL)
+        (void)fprintf(out,
+                      "-- For audit, replay and parked rows:\n"
+                      "CREATE INDEX CONCURRENTLY ON %s (%s) WHERE %s IS NOT NULL;\n",
+                      table->quoted, column, column);
+    return 0;
 }
 
 static int put_and_free(char *sql, FILE *out, struct error *error)
@@ -140,29 +162,10 @@ static int put_at_once(struct admin *admin, FILE *out, struct error *error)
 static int put_all(struct admin *admin, FILE *out, struct error *error)
 {
     put_columns(admin, out);
-    if (put_index(admin, out, error) < 0 ||
+    if (put_numbers(admin, out, error) < 0 || put_index(admin, out, error) < 0 ||
         (admin->options->order == ORDER_KEY && put_slices(admin, out, error) < 0))
         return -1;
     return put_parked(admin, out, false, error);
-}
-
-int admin_write_sql(struct admin *admin,
-                    int (*put)(struct admin *admin, FILE *out, struct error *error), char **sql,
-                    struct error *error)
-{
-    struct writer writer;
-    char *text;
-    int status;
-
-    if (!writer_begin(&writer))
-        return error_no_memory(error);
-    status = put(admin, writer.out, error);
-    text = writer_end(&writer);
-    if (status == 0 && text != NULL)
-        *sql = text;
-    else
-        free(text);
-    return status == 0 && text == NULL ? error_no_memory(error) : status;
 }
 
 int missing_at_once_sql(struct admin *admin, char **sql, struct error *error)

@@ -53,11 +53,27 @@ static int put_grants(struct admin *admin, const struct sequence *before, FILE *
     return 0;
 }
 
-static int put_order(struct admin *admin, FILE *out, struct error *error)
+static int describe(struct admin *admin, struct order_trigger *trigger, struct error *error)
+{
+    if (order_trigger_describe(trigger, &admin->session, &admin->table, admin->options, error) < 0)
+        return -1;
+    return order_trigger_refuse(trigger, &admin->table, admin->options, error);
+}
+
+int admin_check_order(struct admin *admin, struct error *error)
+{
+    struct order_trigger trigger;
+
+    return describe(admin, &trigger, error);
+}
+
+int admin_put_order(struct admin *admin, FILE *out, struct error *error)
 {
     struct sequence before;
     char *sql;
 
+    if (admin_check_order(admin, error) < 0)
+        return -1;
     if (sequence_describe(&before, &admin->session, &admin->table, error) < 0)
         return -1;
     sql = schema_order_sql(
@@ -78,12 +94,10 @@ char *admin_order_sql(struct admin *admin, struct error *error)
     struct order_trigger trigger;
     char *sql = NULL;
 
-    if (order_trigger_describe(&trigger, &admin->session, &admin->table, admin->options, error) <
-            0 ||
-        order_trigger_refuse(&trigger, &admin->table, admin->options, error) < 0)
+    if (describe(admin, &trigger, error) < 0)
         return NULL;
     if (!trigger.is_whole) {
-        (void)admin_write_sql(admin, put_order, &sql, error);
+        (void)admin_write_sql(admin, admin_put_order, &sql, error);
     } else if (trigger.holds) {
         sql = strdup("");
         if (sql == NULL)

@@ -76,6 +76,7 @@ const char *column_wanted(enum column column, const struct table_column *describ
         return begins(type, "timestamp") ? NULL : "timestamptz or timestamp";
     case COLUMN_XID:
         return strcmp(type, "xid8") == 0 ? NULL : "xid8";
+    case COLUMN_ORDER:
     case COLUMN_COUNT:
         break;
     }
@@ -141,6 +142,10 @@ void columns_put_remedy(const struct table *table, enum column column, char *out
     const char *offer = table->columns[column].offer;
     size_t len = 0;
 
+    if (column == COLUMN_ID && table->numbered) {
+        (void)snprintf(out, size, "outbox-relay init --order-trigger");
+        return;
+    }
     if (offer[0] != '\0')
         len = (size_t)snprintf(
             out, size, "write %s = \"%s\" in [outbox.columns]; or, if that is another thing: ",
@@ -157,7 +162,7 @@ static void inspect_missing(const struct table *table, const struct outbox_optio
 
     if (table_needs(options, column)) {
         finding = findings_add(findings, FINDING_ERROR, "column %s (%s) is missing in %s%s",
-                               described->quoted, column_name(column), table->quoted,
+                               described->quoted, table_key(table, column), table->quoted,
                                column == COLUMN_SENT_AT && described->offer[0] == '\0'
                                    ? ": all existing rows will be sent"
                                    : "");
@@ -197,8 +202,8 @@ void columns_inspect(const struct table *table, const struct outbox_options *opt
             finding = findings_add(findings, FINDING_ERROR,
                                    "column %s (%s) of %s has type %s; it must be %s: change the"
                                    " type, or map another column in [outbox.columns]",
-                                   described->quoted, column_name((enum column)i), table->quoted,
-                                   described->type, wanted);
+                                   described->quoted, table_key(table, (enum column)i),
+                                   table->quoted, described->type, wanted);
         put_fix(finding->fix, sizeof finding->fix, table, (enum column)i);
     }
 }

@@ -577,6 +577,7 @@ int describe_table(struct table *table, struct session *session,
     table->where = options->where;
     table->mark = options->mark;
     table->park = options->park;
+    table->numbered = outbox_is_numbered(options);
     if (describe(table, session, options, error) == 0)
         return 0;
     table->exists = false;
@@ -596,7 +597,7 @@ int describe_check_outbox(const struct table *table, const struct outbox_options
             continue;
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "table %s has no column \"%s\" (%s)", table->quoted, table->columns[i].name,
-                        column_name((enum column)i));
+                        table_key(table, (enum column)i));
         columns_put_remedy(table, (enum column)i, error->hint, sizeof error->hint);
         return error_mark_schema(error);
     }
@@ -651,7 +652,7 @@ int describe_check_unchanged(const struct table *table, const struct table *befo
             continue;
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "table %s has lost its column \"%s\" (%s)", table->quoted,
-                        table->columns[i].name, column_name((enum column)i));
+                        table->columns[i].name, table_key(table, (enum column)i));
         return error_mark_schema(error);
     }
     return 0;

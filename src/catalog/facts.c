@@ -57,6 +57,18 @@ static int put_outbox_name(FILE *out, const void *about)
     return put_string(out, table->quoted + strlen(table->schema_quoted) + 1);
 }
 
+static int put_order_sequence_text(FILE *out, const void *about)
+{
+    sql_put_literal(out, table_of(about)->order_sequence_quoted);
+    return 0;
+}
+
+static int put_event_id_literal(FILE *out, const void *about)
+{
+    sql_put_literal(out, column_sql(&table_of(about)->columns[COLUMN_EVENT_ID]));
+    return 0;
+}
+
 /* What the names of the relay's tables beside it begin with, as a literal. */
 static int put_stem(FILE *out, const void *about)
 {
@@ -378,11 +390,16 @@ static int put_kept(FILE *out, const void *about)
     const struct table_column *id = &table->columns[COLUMN_ID];
     const struct table_column *key = &table->columns[COLUMN_KEY];
 
-    (void)fprintf(out, "%s = DEFAULT", id->quoted);
+    const char *comma = "";
+
+    if (!table->numbered || table_has(table, COLUMN_ID)) { /* init is to add the numbers */
+        (void)fprintf(out, "%s = DEFAULT", id->quoted);
+        comma = ", ";
+    }
     if (key->expression != NULL)
-        (void)fprintf(out, "%s%s", table->key_columns[0] != '\0' ? ", " : "", table->key_columns);
+        (void)fprintf(out, "%s%s", table->key_columns[0] != '\0' ? comma : "", table->key_columns);
     else if (table_has(table, COLUMN_KEY) && strcmp(key->quoted, id->quoted) != 0)
-        (void)fprintf(out, ", %s = DEFAULT", key->quoted);
+        (void)fprintf(out, "%s%s = DEFAULT", comma, key->quoted);
     return 0;
 }
 
@@ -461,6 +478,7 @@ static bool is_so(const void *about, const char *name)
         {"own_table", table->is_own},
         {"marked_by_time", table_is_marked_by_time(table)},
         {"integer_ids", table_has_integer_ids(table)},
+        {"numbered", table->numbered},
         {"id_is_not_null", columns[COLUMN_ID].not_null},
         {"id_is_unique", columns[COLUMN_ID].unique},
         {"id_is_uuid", strcmp(table_type(table, COLUMN_ID), "uuid") == 0},
@@ -500,6 +518,10 @@ static const struct sql_fact facts[] = {
     {"control_text", .put_named = put_table},
     {"slice_table_text", .put_named = put_table},
     {"progress_text", .put_named = put_table},
+    {"order_sequence_text", .put = put_order_sequence_text},
+    {"event_id_literal", .put = put_event_id_literal},
+    {"numbers_max", .text = "10000"},
+    {"first_number", .text = FACT_NUMBER(FIRST_NUMBER)},
     {"outbox_name", .put = put_outbox_name},
     {"outbox_oid", .put = put_outbox_oid},
     {"stem_text", .put = put_stem},
@@ -565,6 +587,7 @@ static const struct sql_fact facts[] = {
     {"own_table", .is = is_so},
     {"marked_by_time", .is = is_so},
     {"integer_ids", .is = is_so},
+    {"numbered", .is = is_so},
     {"id_is_not_null", .is = is_so},
     {"id_is_unique", .is = is_so},
     {"id_is_uuid", .is = is_so},

@@ -122,6 +122,7 @@ static bool is_missing(const struct table *table, enum column column,
                        const struct outbox_options *options)
 {
     return table->columns[column].name[0] != '\0' && column != COLUMN_DUE &&
+           !(column == COLUMN_ID && table->numbered) &&
            (!table_has(table, column) ||
             column_wanted(column, &table->columns[column], options) != NULL ||
             (column == COLUMN_ID && options->order == ORDER_KEY && !table_has_integer_ids(table)));

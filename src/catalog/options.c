@@ -11,17 +11,28 @@
 
 static const char *const names[COLUMN_COUNT] = {"id",      "event_id", "topic",   "key",
                                                 "type",    "payload",  "headers", "created_at",
-                                                "sent_at", "due",      "xid"};
+                                                "sent_at", "due",      "xid",     "order"};
 
 const char *column_name(enum column column)
 {
     return names[column];
 }
 
+bool outbox_is_numbered(const struct outbox_options *options)
+{
+    return options->columns[COLUMN_ORDER] != NULL;
+}
+
 const char *outbox_column(const struct outbox_options *options, enum column column)
 {
     const char *configured = options->columns[column];
 
+    if (column == COLUMN_ID && outbox_is_numbered(options))
+        return options->columns[COLUMN_ORDER];
+    if (column == COLUMN_EVENT_ID && outbox_is_numbered(options) && configured == NULL)
+        configured = options->columns[COLUMN_ID] != NULL ? options->columns[COLUMN_ID] : "id";
+    if (column == COLUMN_ORDER)
+        return NULL;
     if (configured != NULL)
         return configured[0] != '\0' ? configured : NULL;
     if (column == COLUMN_DUE || (column == COLUMN_SENT_AT && options->mark != NULL) ||

@@ -18,8 +18,9 @@ enum column {
     COLUMN_HEADERS,
     COLUMN_CREATED_AT,
     COLUMN_SENT_AT,
-    COLUMN_DUE, /* [outbox] due: the row is not sent before this time */
-    COLUMN_XID, /* with on_sent = "position": the transaction that has inserted the row */
+    COLUMN_DUE,   /* [outbox] due: the row is not sent before this time */
+    COLUMN_XID,   /* with on_sent = "position": the transaction that has inserted the row */
+    COLUMN_ORDER, /* only in the configuration: see outbox_is_numbered() */
     COLUMN_COUNT
 };
 
@@ -81,6 +82,11 @@ struct outbox_options {
 const char *outbox_on_sent(const struct outbox_options *options);
 /* Whether sent rows stay in the table. */
 bool outbox_keeps_sent(const struct outbox_options *options);
+
+/* [outbox.columns] order: the table's ids do not grow, so rows have a number beside their id, which
+ * is NULL until one is drawn. The number is COLUMN_ID to the relay; people know the row by its
+ * event id, which is the id unless another one is configured. */
+bool outbox_is_numbered(const struct outbox_options *options);
 
 /* The column's name in the table, or the expression, as configured or in the default table;
  * NULL: none. */

@@ -40,19 +40,18 @@ static int put_order_config(FILE *out, const void *about)
 static int put_text(FILE *out, const void *about, const struct sql_fact *fact)
 {
     const struct table *table = tables_of(about)->table;
-    bool is_sequence = strcmp(fact->name, "order_sequence_text") == 0;
+    bool is_name = strcmp(fact->name, "key_name") == 0;
 
-    if (strcmp(fact->name, "key_name") == 0)
-        sql_put_literal(out, table->columns[COLUMN_KEY].name);
-    else
-        sql_put_literal(out, is_sequence ? table->order_sequence_quoted : table->key_columns);
+    sql_put_literal(out, is_name ? table->columns[COLUMN_KEY].name : table->key_columns);
     return 0;
 }
 
 static const struct sql_fact facts[] = {
-    {"order_body", .put = put_order_body},          {"order_config", .put = put_order_config},
-    {"order_sequence_text", .put_named = put_text}, {"key_name", .put_named = put_text},
-    {"key_columns", .put_named = put_text},         {.name = NULL},
+    {"order_body", .put = put_order_body},
+    {"order_config", .put = put_order_config},
+    {"key_name", .put_named = put_text},
+    {"key_columns", .put_named = put_text},
+    {.name = NULL},
 };
 
 struct sql_facts order_trigger_facts(const struct table_facts *tables)

@@ -23,7 +23,9 @@ PGresult *parked_lacks(const struct table *table, struct session *session, struc
         (void)snprintf(written[i], sizeof written[i], "%s%s", sql_type_schema(type), type);
         names[i] = column_name((enum column)i);
         types[i] = written[i];
-        bases[i] = table_has(table, (enum column)i) ? table->columns[i].base : "";
+        bases[i] = table_has(table, (enum column)i)    ? table->columns[i].base
+                   : i == COLUMN_ID && table->numbered ? type
+                                                       : "";
     }
     owned[0] = schema_parked_text(table);
     owned[1] = sql_text_array(names, TAKEN);

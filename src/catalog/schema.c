@@ -96,12 +96,6 @@ static int put_type(FILE *out, const void *about, const struct sql_fact *fact)
     return fprintf(out, "%s%s", sql_type_schema(type), type) < 0 ? -1 : 0;
 }
 
-static int put_order_sequence_text(FILE *out, const void *about)
-{
-    sql_put_literal(out, table_of(about)->order_sequence_quoted);
-    return 0;
-}
-
 static int put_slice_in_full(FILE *out, const void *about)
 {
     sql_put_slice_in_full(out, table_of(about), options_of(about)->slices);
@@ -250,7 +244,6 @@ static const struct sql_fact facts[] = {
     {"order_bucket", .put_named = put_name},
     {"order_gate", .put_named = put_name},
     {"order_sequence", .put_named = put_name},
-    {"order_sequence_text", .put = put_order_sequence_text},
     {"order_trigger", .text = ORDER_TRIGGER},
     {"role", .put_named = put_name},
     {"sequence", .put_named = put_name, .is = is_so},

@@ -226,9 +226,17 @@ int slices_check_columns(const struct table *table, struct error *error)
     const struct table_column *id = &table->columns[COLUMN_ID];
     const struct table_column *key = &table->columns[COLUMN_KEY];
     bool grows = table_has_integer_ids(table);
+    bool is_number = strcmp(id->type, "bigint") == 0;
 
     if (!table_has(table, COLUMN_ID))
         return 0;
+    if (table->numbered && !is_number) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "column %s (order) of %s has type %s; the number of a row must be bigint",
+                        id->quoted, table->quoted, id->type);
+        return error_hint(error, "name a column that is not there yet as order in"
+                                 " [outbox.columns]: outbox-relay init --order-trigger adds it");
+    }
     if (!grows)
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "order = \"key\" needs ids that ascend in the order of insertion (bigint,"
@@ -247,8 +255,8 @@ int slices_check_columns(const struct table *table, struct error *error)
                           id->offer);
     return error_hint(error, "write order = \"none\" in [outbox]%s",
                       grows ? ", or give the column another type, such as text or bytea"
-                            : "; for order, map an identity column as id, or write the rows into an"
-                              " outbox of the relay's own: outbox-relay init --feed");
+                            : "; for order, write order = \"relay_order\" in [outbox.columns]:"
+                              " outbox-relay init --order-trigger adds that column");
 }
 
 int slices_check_table(const struct table *table, struct error *error)

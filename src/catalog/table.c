@@ -96,6 +96,11 @@ bool table_key_is_indexed(const struct table *table)
     return table_has(table, COLUMN_KEY) && table->columns[COLUMN_KEY].immutable;
 }
 
+const char *table_key(const struct table *table, enum column column)
+{
+    return column_name(column == COLUMN_ID && table->numbered ? COLUMN_ORDER : column);
+}
+
 /* A configured column is required; an optional column that only the preset names may be missing. */
 bool table_needs(const struct outbox_options *options, enum column column)
 {
@@ -103,6 +108,8 @@ bool table_needs(const struct outbox_options *options, enum column column)
         return outbox_keeps_sent(options);
     if (column == COLUMN_XID)
         return options->on_sent == ON_SENT_POSITION;
+    if (column == COLUMN_ORDER)
+        return false;
     return (options->columns[column] != NULL && options->columns[column][0] != '\0') ||
            column == COLUMN_ID || column == COLUMN_EVENT_ID || column == COLUMN_TOPIC ||
            column == COLUMN_PAYLOAD;

@@ -52,7 +52,8 @@ struct table {
     char elsewhere[2 * QUOTED_BYTES_MAX]; /* the same for a table of this name in another schema */
     uint32_t oid;                         /* 0: it does not exist */
     bool exists;
-    bool is_own; /* `init` created it, and says so in a comment */
+    bool numbered; /* see outbox_is_numbered() */
+    bool is_own;   /* `init` created it, and says so in a comment */
     bool parked_exists;
     char parked_lacks[112]; /* the relay's own columns that the parked table lacks; "": none */
     bool control_exists;
@@ -101,6 +102,10 @@ struct table {
 #define ORDER_TRIGGER "zzz_outbox_relay_order"
 #define ORDER_SEQUENCE_SUFFIX "_order_seq"
 
+/* The numbers of rows that are there when a table gets them are lower than this one, which is
+ * taken from those that the sequence gives. */
+#define FIRST_NUMBER 1000000000000
+
 /* The triggers that keep the place of a row, and its transaction, with on_sent = "position"; not
  * qualified. */
 #define POSITION_TRIGGER "outbox_relay_position"
@@ -141,6 +146,9 @@ bool table_payload_is_json(const struct table *table);
 /* Whether there is an index by which the parked rows of a key are found: not when the outbox has no
  * key column, or its text cannot be indexed. */
 bool table_key_is_indexed(const struct table *table);
+
+/* The key of [outbox.columns] that names this column. */
+const char *table_key(const struct table *table, enum column column);
 
 /* Whether the relay requires this column. */
 bool table_needs(const struct outbox_options *options, enum column column);

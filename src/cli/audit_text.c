@@ -83,6 +83,11 @@ static json_t *as_json(struct text text)
     return value;
 }
 
+static bool is_numbered(const struct auditing *auditing)
+{
+    return auditing->config->relay.outbox.columns[COLUMN_ORDER] != NULL;
+}
+
 static void show_json(const struct auditing *auditing, const struct audit_finding *finding)
 {
     const char *topic = topic_of(auditing, finding);
@@ -95,9 +100,9 @@ static void show_json(const struct auditing *auditing, const struct audit_findin
         "{s:s, s:s, s:o*, s:o*, s:s*, s:o*, s:s*, s:o*, s:o*, s:s*, s:o*}", /* *: left out if NULL
                                                                              */
         "finding", kinds[finding->kind].name, "sink", name_of_sink(auditing, finding->sink), "id",
-        as_json(finding->id), "event_id", as_json(finding->event_id), "sent_at",
-        has_row ? time_text(sent, finding->sent_ms) : NULL, "topic",
-        topic != NULL ? as_json(text_of(topic)) : NULL, "stream",
+        as_json(has_row && is_numbered(auditing) ? finding->event_id : finding->id), "event_id",
+        as_json(finding->event_id), "sent_at", has_row ? time_text(sent, finding->sent_ms) : NULL,
+        "topic", topic != NULL ? as_json(text_of(topic)) : NULL, "stream",
         topic == NULL ? stream_of(auditing, finding->sink) : NULL, "partition",
         topic != NULL && finding->partition >= 0 ? json_integer(finding->partition) : NULL,
         topic != NULL ? "offset" : "sequence", has_message ? json_integer(finding->position) : NULL,
@@ -149,7 +154,7 @@ static char *line_of(const struct auditing *auditing, const struct audit_finding
 
     if (out == NULL)
         return NULL;
-    if (finding->id.data != NULL)
+    if (finding->id.data != NULL && !is_numbered(auditing))
         (void)fprintf(out, "row %s, ", text_show(safe, sizeof safe, finding->id, false));
     (void)fprintf(out, "event %s", text_show(safe, sizeof safe, finding->event_id, false));
     if (finding->kind == AUDIT_MISSING)

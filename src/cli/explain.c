@@ -85,7 +85,7 @@ static void print_json(const struct explaining *explaining, const struct explain
     json_t *object = json_object();
     char *line;
 
-    (void)json_object_set_new(object, "id", terminal_json(message->id));
+    (void)json_object_set_new(object, "id", terminal_json(message_row_id(message)));
     (void)json_object_set_new(object, "event_id", terminal_json(message->event_id));
     (void)json_object_set_new(object, "parked", json_boolean(row->is_parked));
     (void)json_object_set_new(object, "state", terminal_json(text_of(row->state)));
@@ -119,7 +119,7 @@ static void put_heading(const struct explained *row, const struct message *messa
     int outcome = outcome_of(row, message);
     char safe[TEXT_BYTES];
 
-    (void)printf("%s, ", text_show(safe, sizeof safe, message->id, false));
+    (void)printf("%s, ", text_show(safe, sizeof safe, message_row_id(message), false));
     (void)printf("%s%s", row->is_parked ? "parked, " : "", row->state);
     if (row->error != NULL)
         (void)printf(" (%s)", text_show(safe, sizeof safe, text_of(row->error), false));

@@ -94,7 +94,8 @@ static void print_columns(FILE *out, const struct config *config)
     for (int i = 0; i < COLUMN_COUNT; i++) {
         const char *name = outbox_column(options, (enum column)i);
 
-        if (options->columns[i] != NULL || i >= COLUMN_DUE)
+        if (options->columns[i] != NULL || i >= COLUMN_DUE ||
+            (i == COLUMN_ID && outbox_is_numbered(options)))
             continue;
         (void)fprintf(out, "# %s = ", column_name((enum column)i));
         if (name != NULL)

@@ -86,7 +86,8 @@ struct message *batch_add(struct batch *batch)
     if (batch->count == batch->capacity)
         return NULL;
     message = &batch->messages[batch->count++];
-    *message = (struct message){.sink = -1, .payload_len = -1, .partition = -1, .before = -1};
+    *message = (struct message){
+        .numbered = batch->numbered, .sink = -1, .payload_len = -1, .partition = -1, .before = -1};
     return message;
 }
 

@@ -22,7 +22,8 @@ struct batch {
     struct message *messages;
     int count;
     int capacity;
-    bool parked; /* the rows were claimed from the parked table, not from the outbox */
+    bool parked;   /* the rows were claimed from the parked table, not from the outbox */
+    bool numbered; /* so are its messages */
     enum event_ids event_ids;
     bool refused; /* the rows are in the outbox and have notes: PostgreSQL refused them before */
     int wave;     /* the wave that is being published */

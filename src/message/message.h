@@ -48,8 +48,9 @@ struct message {
     unsigned char row[MESSAGE_ROW_BYTES]; /* the locked row's ctid */
     uint32_t xmin;                        /* its xmin; 0: not known */
     int slice;                            /* the row's slice; 0 without slices */
-    struct text id;
+    struct text id;                       /* by which the relay goes */
     struct text event_id;
+    bool numbered; /* `id` is a number beside the id that people know the row by, the event id */
     struct text topic;
     struct text key;
     struct text type;
@@ -102,5 +103,11 @@ struct message {
     bool is_untried;       /* it was refused together with others, and due again at once */
     struct text waits_for; /* the destination, pause or configuration; NULL: none */
 };
+
+/* What people call the row. */
+static inline struct text message_row_id(const struct message *message)
+{
+    return message->numbered && message->event_id.data != NULL ? message->event_id : message->id;
+}
 
 #endif

@@ -12,6 +12,7 @@
 #include "catalog/filter.h"
 #include "catalog/values.h"
 #include "outbox/fill.h"
+#include "outbox/numbers.h"
 #include "outbox/round.h"
 #include "outbox/settle_rows.h"
 #include "outbox/slices/away.h"
@@ -371,6 +372,7 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
     batch_reset(batch);
     batch->parked = request->parked;
     batch->refused = request->refused;
+    batch->numbered = outbox->table.numbered;
     batch->event_ids = event_ids_of(&outbox->table);
     batch->has_more = true;
     if (outbox->is_lean)
@@ -403,6 +405,21 @@ static int claim_again(struct outbox *outbox, struct batch *batch,
     return claim(outbox, batch, request, error);
 }
 
+/* Nothing is claimed meanwhile, and the lane looks whether it is to stop after each batch. */
+static int number(struct outbox *outbox, struct batch *batch, struct error *error)
+{
+    bool done;
+
+    batch->has_more = true;
+    if (numbers_step(outbox, &done, error) < 0)
+        return -1;
+    if (done && outbox->numbering == NUMBERING_FIRST)
+        slice_lock_connected(outbox->slices);
+    if (done)
+        outbox->numbering = NUMBERING_NONE;
+    return 0;
+}
+
 static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
@@ -411,7 +428,11 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     batch_reset(batch);
     batch->parked = request->parked;
     batch->refused = request->refused;
+    batch->numbered = outbox->table.numbered;
     batch->event_ids = event_ids_of(&outbox->table);
+    numbers_look(outbox);
+    if (outbox->numbering != NUMBERING_NONE)
+        return number(outbox, batch, error);
     scanned = away_scan(outbox->slices, request, error);
     if (scanned < 0)
         return -1;
@@ -440,6 +461,10 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return claim_unroutable(outbox, batch, request, error);
     case ROUND_TOO_LEAN:
         return claim_again(outbox, batch, request, error);
+    case ROUND_UNNUMBERED:
+        batch_reset(batch);
+        batch->has_more = true;
+        return session_end_transaction(&outbox->session, false, error);
     case ROUND_CHANGED:
         return start_anew(outbox, batch);
     case ROUND_FAILED:

@@ -85,7 +85,7 @@ static void warn_of_columns(const struct table *table, const struct outbox_optio
                   table->quoted, column->name,
                   column->offer[0] != '\0' ? "; it may be column " : "", column->offer);
     }
-    if (!id->not_null)
+    if (!id->not_null && !table->numbered)
         log_warn("column %s (id) of %s may be NULL: a row without an id is never sent", id->quoted,
                  table->quoted);
     if (options->on_sent == ON_SENT_DELETE && table_has(table, COLUMN_SENT_AT))
@@ -167,7 +167,9 @@ static int connect_session(struct outbox *outbox, struct error *error)
         return session_abort(&outbox->session);
     if (prepare(outbox, 0, outbox->level, error) < 0 || position_settle(outbox, error) < 0)
         return session_abort(&outbox->session);
-    slice_lock_connected(outbox->slices);
+    outbox->numbering = outbox->table.numbered ? NUMBERING_FIRST : NUMBERING_NONE;
+    if (outbox->numbering == NUMBERING_NONE)
+        slice_lock_connected(outbox->slices);
     return 0;
 }
 

@@ -103,7 +103,7 @@ static int try_copies(struct outbox *outbox, struct batch *batch, enum settling 
     done = settling_try(outbox, batch, settling, rows, error);
     outbox->leaves_rows = false;
     for (int i = 0; done > 0 && settling != SETTLING_TRIAL && i < rows.count; i++)
-        log_event(LOG_WARN, LOG_FIELDS(.row = rows.messages[i]->id, .error = why.text),
+        log_event(LOG_WARN, LOG_FIELDS(.row = message_row_id(rows.messages[i]), .error = why.text),
                   "PostgreSQL refuses to change this row of %s: only its copy in %s is %s",
                   outbox->table.quoted, outbox->table.parked_quoted,
                   settling == SETTLING_SENT ? "settled" : "changed");

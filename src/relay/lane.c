@@ -402,7 +402,7 @@ static const char *hint_for(const struct lane *lane, const struct message *messa
                             size_t size)
 {
     const struct outbox_options *outbox = &lane->options->outbox;
-    const struct remedy_names names = {outbox->table, message->id,
+    const struct remedy_names names = {outbox->table, message_row_id(message),
                                        message->stays ||
                                            (!lane->batch.parked && outbox->park != NULL)};
 
@@ -435,7 +435,7 @@ static void log_row(struct lane *lane, const struct message *message)
     log_event(LOG_WARN,
               LOG_FIELDS(.lane = lane->number,
                          .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,
-                         .destination = message->destination, .row = message->id,
+                         .destination = message->destination, .row = message_row_id(message),
                          .error = message->reason,
                          .hint = hint_for(lane, message, hint, sizeof hint)),
               "%s", what);

@@ -130,6 +130,8 @@ static struct text part_value(const struct template_part *part, const struct mes
 
     if (part->literal.data != NULL)
         return part->literal;
+    if (part->field == offsetof(struct message, id))
+        return message_row_id(message);
     memcpy(&value, (const char *)message + part->field, sizeof value);
     return value;
 }

@@ -102,7 +102,7 @@ static void make_span(const struct traced *traced, const struct traced_row *row,
     }
     span_copy(span->state, sizeof span->state, row->state);
     span_copy(span->event_id, sizeof span->event_id, message->event_id);
-    span_copy(span->row, sizeof span->row, message->id);
+    span_copy(span->row, sizeof span->row, message_row_id(message));
     span_copy(span->topic, sizeof span->topic, message->topic);
     span_copy(span->destination, sizeof span->destination, message->destination);
 }

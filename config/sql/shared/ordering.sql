@@ -1,6 +1,6 @@
 -- Part: the trigger that keeps the order of each key; an outbox that exists is locked meanwhile.
 {if !makes_outbox}
--- From here on the trigger locks the key of each row that is inserted, and then draws its id. The lock waits for the
+-- From here on the trigger locks the key of each row that is inserted, and then draws its {if numbered}number{else}id{end}. The lock waits for the
 -- transactions that have inserted, and everybody else waits for it until COMMIT: some milliseconds. If it cannot be had
 -- within five seconds, nothing is changed: run this again. A role that inserts needs USAGE on the sequence.
 BEGIN;
@@ -8,13 +8,20 @@ SET LOCAL lock_timeout = '5s';
 LOCK TABLE {outbox} IN ACCESS EXCLUSIVE MODE;
 SELECT pg_catalog.set_config('role', pg_catalog.pg_get_userbyid(relowner)::pg_catalog.text, true) -- owns what follows
 FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) {outbox_text}::pg_catalog.regclass;
+{if numbered}
+ALTER TABLE {outbox} ADD COLUMN IF NOT EXISTS {id} bigint; -- NULL in the rows that are there, until a relay numbers them
+{end}
 {end}
 CREATE SEQUENCE IF NOT EXISTS {order_sequence} AS {type_of_id};
 ALTER SEQUENCE {order_sequence} INCREMENT 1 CACHE 1 NO CYCLE OWNED BY {outbox}.{id};
 {if !makes_outbox}
 -- The next id is above all that were drawn. What the column draws by itself would be thrown away.
 SELECT pg_catalog.setval({order_sequence_text}, 1 OPERATOR(pg_catalog.+) GREATEST(
+{if numbered}
+    {first_number}, -- the numbers of the rows that are there stay below
+{else}
     (SELECT pg_catalog.max({id}) FROM {outbox}), (SELECT pg_catalog.max(id) FROM {parked}),
+{end}
     (SELECT pg_catalog.max(pg_catalog.pg_sequence_last_value(q.seqrelid))
      FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_sequence q ON q.seqrelid OPERATOR(pg_catalog.=) d.objid
      WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
@@ -22,7 +29,9 @@ SELECT pg_catalog.setval({order_sequence_text}, 1 OPERATOR(pg_catalog.+) GREATES
     (SELECT last_value FROM {order_sequence}){if drawn}, (SELECT last_value FROM {drawn}){end}), false);
 ALTER TABLE {outbox} ALTER COLUMN {id} DROP IDENTITY IF EXISTS;
 ALTER TABLE {outbox} ALTER COLUMN {id} DROP DEFAULT;
+{if !numbered}
 ALTER TABLE {outbox} ALTER COLUMN {id} SET NOT NULL;
+{end}
 DROP TRIGGER IF EXISTS {order_trigger} ON {outbox};
 {end}
 -- The bucket of a key. A transaction that inserts many keys deadlocks with others like it, unless each inserts in the

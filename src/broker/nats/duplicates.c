@@ -303,8 +303,8 @@ static int judge(struct nats *nats, struct batch *batch, struct message *message
         log_limit_line(&altered, LOG_WARN, clock_now_ms(),
                        "row %.*s was sent before, and its %s differs: stream \"%s\" keeps the first"
                        " message (sequence %llu), and the row counts as sent",
-                       (int)message->id.len, message->id.data, nats->differs,
-                       nats->base.options->stream, (unsigned long long)sequence);
+                       (int)message_row_id(message).len, message_row_id(message).data,
+                       nats->differs, nats->base.options->stream, (unsigned long long)sequence);
         message->verdict = VERDICT_SENT;
         return 0;
     case STORED_NOT_YET:

@@ -26,8 +26,19 @@ UNION ALL
 SELECT 'warning', format('nothing keeps the ids in column %s of %s distinct: rows that share one may be sent late and'
                          ' out of order', {id_text}, {outbox_text}),
        format('CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);', {outbox_text}, {id_text})
-WHERE {if id_is_unique}false{else}{if has_id}true{else}false{end}{end}
+WHERE {if id_is_unique}false{else}{if has_id}{if numbered}false{else}true{end}{else}false{end}{end}
 UNION ALL
+{if numbered}
+SELECT 'note', format('no index of %s begins with column %s (order): audit, replay{if in_place}, parked rows{end} and'
+                      ' explain read the whole table', {outbox_text}, {id_text}),
+       format('CREATE INDEX CONCURRENTLY ON %1$s (%2$s) WHERE %2$s IS NOT NULL;', {outbox_text}, {id_text})
+WHERE {if keeps_sent}true{else}{if in_place}true{else}false{end}{end} AND NOT EXISTS (
+    SELECT
+    FROM pg_catalog.pg_index i
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+    WHERE i.indrelid = {outbox_oid} AND i.indisvalid AND a.attname = {id_name})
+UNION ALL
+{end}
 SELECT 'ok', format('table %s: %s slice%s', {slice_table_text}, {slices}, CASE {slices} WHEN 1 THEN '' ELSE 's' END), ''
 WHERE {if slices_fit}true{else}false{end}
 UNION ALL

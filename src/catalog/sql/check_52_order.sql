@@ -2,15 +2,21 @@
 -- Of check: who keeps the order of a key, the order trigger or the application; and each condition that is broken. The
 -- CACHE of the sequence is looked at with the sequence.
 WITH keeper AS ({order_keeper}), broken AS (SELECT * FROM keeper WHERE is_there AND NOT holds)
-SELECT 'ok' AS level, 'the order trigger locks each key before it draws the id' AS text, '' AS fix
+SELECT 'ok' AS level, 'the order trigger locks each key before it draws the {if numbered}number{else}id{end}' AS text,
+       '' AS fix
 FROM keeper WHERE holds
 UNION ALL
+{if numbered}
+SELECT 'error', 'no trigger numbers the rows: a relay numbers them when it finds them, and not in the order of their'
+                ' events', 'outbox-relay init --order-trigger'
+{else}
 SELECT 'note', 'no trigger locks the keys: the application must lock each key before it inserts',
        '{if !partitioned}outbox-relay init --order-trigger{end}'
+{end}
 FROM keeper WHERE NOT is_there
 UNION ALL
-SELECT 'warning', problem, remedy
-FROM broken WHERE problem IS NOT NULL
+SELECT {if numbered}'error'{else}'warning'{end}, problem, remedy
+FROM keeper WHERE problem IS NOT NULL AND ({if numbered}true{else}is_there{end})
 UNION ALL
 SELECT 'warning', format('the order trigger of %s is %s', {outbox_text},
                          CASE enabled WHEN 'A' THEN 'enabled as ALWAYS: it gives replicated rows other ids'

@@ -1,6 +1,12 @@
 -- use: check check_60_ids if readable has_id !id_is_not_null
 -- Of check, and of status: unsent rows without an id, which no claim finds. SET NOT NULL fails as long as they are
--- there.
+-- there. A relay gives a number to rows that lack one.
+{if numbered}
+SELECT 'warning' AS level,
+       format('unsent rows of %s without a number in column %s: %s; a relay numbers them before it sends more',
+              {outbox_text}, {id_text}, CASE count WHEN 100000 THEN '100000 or more' ELSE count::text END) AS text,
+       'outbox-relay check, which says why the order trigger did not draw it' AS fix
+{else}
 SELECT 'error' AS level,
        format(CASE count WHEN 1 THEN '%s row of %s has no id (column %s is NULL) and is never sent'
                          WHEN 100000 THEN '%s or more rows of %s have no id (column %s is NULL) and are never sent'
@@ -9,5 +15,21 @@ SELECT 'error' AS level,
        format({if id_has_default}'UPDATE %1$s SET %2$s = DEFAULT WHERE %2$s IS NULL; '
               {else}'UPDATE these rows to ids above all others, then: '
               {end}'ALTER TABLE %1$s ALTER COLUMN %2$s SET NOT NULL;', {outbox_text}, {id_text}) AS fix
-FROM (SELECT count(*) FROM (SELECT FROM {outbox} WHERE {id} IS NULL AND {unsent} LIMIT 100000) unsent) lost
+{end}
+FROM (
+    SELECT count(*)
+    FROM (
+        {if numbered}
+        SELECT
+        FROM (SELECT generate_series(0, {slices} - 1) UNION ALL SELECT NULL) relay_slices (relay_slice),
+             LATERAL (SELECT FROM {outbox} WHERE {slice_of_row} = relay_slice AND {id} IS NULL AND {unsent}
+                      UNION ALL
+                      SELECT FROM {outbox} WHERE relay_slice IS NULL AND {slice_of_row} IS NULL AND {id} IS NULL
+                                                 AND {unsent}) rows
+        {else}
+        SELECT FROM {outbox} WHERE {id} IS NULL AND {unsent}
+        {end}
+        LIMIT 100000
+    ) unsent
+) lost
 WHERE count > 0

@@ -18,6 +18,9 @@ WITH needed (place, name, what, attribute) AS (VALUES
     (11, {slice_table_text}, 'SELECT', NULL),
     (12, {slice_table_text}, 'UPDATE', 'slices')
 {end}
+{if numbered},
+    (16, {outbox_text}, 'UPDATE', {id_name})
+{end}
 {if position},
     (13, {progress_text}, 'SELECT', NULL),
     (14, {progress_text}, 'INSERT', NULL),

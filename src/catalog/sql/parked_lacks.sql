@@ -45,11 +45,21 @@ WITH columns AS (
     UNION ALL
     SELECT 1, place, format('column %s of %s has type %s, not %s: rows may not be parked',
                name, {parked_text}, found, wanted),
+           {if numbered}
+           -- Rows that are parked are earlier ones of their keys than all that are not.
+           CASE WHEN name = 'id' THEN
+               format('ALTER TABLE %1$s ALTER COLUMN id TYPE bigint USING seq OPERATOR(pg_catalog.-) {first_number};'
+                      {if in_place}' UPDATE %2$s SET %3$s = copy_number FROM (SELECT id AS copy_number,'
+                                   ' event_id::text AS copy_event FROM %1$s WHERE in_outbox) copy'
+                                   ' WHERE copy_event OPERATOR(pg_catalog.=) (%4$s)::text;'{end},
+                      {parked_text}, {outbox_text}, {id_text}, {event_id_literal})
+           ELSE
+           {end}
            format('ALTER TABLE %s ALTER COLUMN %s TYPE %s USING %s::%s;', {parked_text}, name, type, format(
                -- By way of text, because PostgreSQL has no cast between some types. That of bytea has a format.
                CASE 'bytea' WHEN wanted THEN 'pg_catalog.convert_to(%s::pg_catalog.text, ''UTF8'')'
                             WHEN found THEN 'pg_catalog.convert_from(%s, ''UTF8'')'
-                            ELSE '%s::pg_catalog.text' END, name), type), NULL
+                            ELSE '%s::pg_catalog.text' END, name), type){if numbered} END{end}, NULL
     FROM columns
     WHERE found <> wanted AND wanted <> ''
     UNION ALL

@@ -138,14 +138,32 @@ static void check_names(const struct loader *loader)
         check_header(loader, &outbox->headers[i]);
 }
 
+/* A preset whose ids do not grow says order = "none"; with numbers the default holds. */
+static void settle_order(const struct loader *loader)
+{
+    struct outbox_options *outbox = &loader->config->relay.outbox;
+    const struct toml_node *order = locate(loader, "outbox", "order");
+
+    if (outbox_is_numbered(outbox) && order != NULL && order->by_preset)
+        outbox->order = ORDER_KEY;
+}
+
 /* Rows are found by these again. With positions a trigger watches the key. */
 static void check_own_columns(const struct loader *loader)
 {
-    static const enum column own[] = {COLUMN_ID, COLUMN_SENT_AT, COLUMN_KEY};
+    static const enum column own[] = {COLUMN_ID, COLUMN_SENT_AT, COLUMN_ORDER, COLUMN_KEY};
     const struct outbox_options *outbox = &loader->config->relay.outbox;
     struct toml_node *columns = toml_find(toml_find(loader->root, "outbox"), "columns");
-    size_t count = outbox->on_sent == ON_SENT_POSITION ? 3 : 2;
+    size_t count = outbox->on_sent == ON_SENT_POSITION ? 4 : 3;
 
+    if (outbox_is_numbered(outbox) &&
+        (outbox->columns[COLUMN_ORDER][0] == '\0' || outbox->order != ORDER_KEY ||
+         outbox->on_sent == ON_SENT_POSITION))
+        report_problem(loader->report, toml_find(columns, "order"), "order: %s",
+                       outbox->columns[COLUMN_ORDER][0] == '\0' ? "must not be empty"
+                       : outbox->order != ORDER_KEY
+                           ? "needs order = \"key\" in [outbox]"
+                           : "must not be set with on_sent = \"position\", which goes by ids");
     for (size_t i = 0; i < count; i++)
         if (outbox_is_expression(outbox->columns[own[i]]))
             report_problem(loader->report, toml_find(columns, column_name(own[i])),
@@ -337,6 +355,7 @@ void check_config(const struct loader *loader)
 {
     check_url(loader);
     check_names(loader);
+    settle_order(loader);
     check_own_columns(loader);
     check_position(loader);
     check_lists(loader);

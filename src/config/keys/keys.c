@@ -46,6 +46,7 @@ const struct key keys[] = {
     {SECTION_OUTBOX, "preset", KEY_STRING, IN_OUTBOX(preset), "default", 1, 0, NULL, 0},
 
     {SECTION_COLUMNS, "id", KEY_STRING, IN_OUTBOX(columns[COLUMN_ID]), NULL, 0, 0, NULL, 0},
+    {SECTION_COLUMNS, "order", KEY_STRING, IN_OUTBOX(columns[COLUMN_ORDER]), NULL, 0, 0, NULL, 0},
     {SECTION_COLUMNS, "event_id", KEY_STRING, IN_OUTBOX(columns[COLUMN_EVENT_ID]), NULL, 0, 0, NULL,
      0},
     {SECTION_COLUMNS, "topic", KEY_STRING, IN_OUTBOX(columns[COLUMN_TOPIC]), NULL, 0, 0, NULL, 0},

@@ -6,7 +6,7 @@ WITH {chosen_by_filter}
 SELECT seq AS desk_place,
        {if $json}
        (SELECT row_to_json(r) FROM (
-           SELECT {shown_id} AS id,
+           SELECT {row_name} AS id,
                   left({shown_event_id}, 1024) AS event_id,
                   left({shown_topic}, 1024) AS topic,
                   left({shown_key}, 1024) AS key,

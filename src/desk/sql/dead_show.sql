@@ -7,7 +7,7 @@ FROM refusal LEFT JOIN (
     SELECT seq AS desk_place,
     {if $json}
            (SELECT row_to_json(r) FROM (
-               SELECT {shown_id} AS id,
+               SELECT {row_name} AS id,
                       left({shown_event_id}, 1024) AS event_id,
                       {shown_topic} AS topic,
                       {shown_key} AS key,
@@ -25,7 +25,7 @@ FROM refusal LEFT JOIN (
            ) r) AS json
     {else}
            {row_stays} AS desk_stays,
-           {shown_id} AS id,
+           {row_name} AS id,
            left({shown_event_id}, 1024) AS event_id,
            {state_words} AS state,
            left({shown_topic}, 4097) AS topic,

@@ -17,7 +17,7 @@ WITH looked AS MATERIALIZED (
     WHERE ({$place}::text IS NULL OR {id} > {$place}::text::{id_type})
       AND ({$rows}::text IS NULL OR {id} = ANY ({$rows}::text::{id_type}[]))
       AND ({$keys}::text IS NULL OR ({id}::text || ' ' || {identity}) = ANY ({$keys}::text::text[]))
-      AND {was_sent}
+      AND {was_sent} AND {id} IS NOT NULL
     ORDER BY 2 LIMIT {looked_rows}
 ), edge AS MATERIALIZED (
     SELECT id FROM looked ORDER BY id OFFSET {looked_rows} - 1 LIMIT 1

@@ -17,13 +17,13 @@ WITH relay_wanted AS (
     {else}
     JOIN relay_wanted ON {id}::text = {if id_is_uuid}lower(relay_word){else}relay_word{end}
     {end}
-    WHERE {sent_time} IS NOT NULL AND {was_sent}
+    WHERE {sent_time} IS NOT NULL AND {was_sent} AND {id} IS NOT NULL
     {if !$numbers}
     UNION
     SELECT {id} AS id, relay_word, {event_id}::text, ({id}::text || ' ' || {identity})
     FROM {outbox}
     JOIN relay_wanted ON {event_id}::text = {if event_id_is_uuid}lower(relay_word){else}relay_word{end}
-    WHERE {sent_time} IS NOT NULL AND {was_sent}
+    WHERE {sent_time} IS NOT NULL AND {was_sent} AND {id} IS NOT NULL
     {end}
     UNION
     SELECT id, relay_word, event_id::text, (id::text || ' ' || coalesce(identity, '@' || seq))

@@ -386,7 +386,9 @@ static int read_tick(struct watch *watch, struct horizon_tick *tick, struct erro
  * its delivery is. */
 static void note_late(struct watch *watch, int slice, int64_t id)
 {
-    if (log_limit_is_due(&watch->late_logged_ms, clock_now_ms()))
+    bool is_of_before = watch->table.numbered && id < FIRST_NUMBER; /* no relay claims yet */
+
+    if (!is_of_before && log_limit_is_due(&watch->late_logged_ms, clock_now_ms()))
         log_info("row %" PRId64 " of slice %d became visible late: its id was drawn before its"
                  " INSERT, or an UPDATE has %schanged its key or marked it as unsent; later rows"
                  " may have been sent before it",
@@ -523,7 +525,8 @@ static int start_at_lowest(struct watch *watch, struct error *error)
     PGresult *result;
 
     watch->lowest_searched = true;
-    if (watch->options->order != ORDER_KEY || watch->options->on_sent != ON_SENT_DELETE)
+    if (watch->options->order != ORDER_KEY || watch->options->on_sent != ON_SENT_DELETE ||
+        watch->table.numbered) /* no index is by the numbers alone */
         return 0;
     (void)snprintf(sql, sizeof sql, "SET statement_timeout = %d", LOWEST_MS);
     if (session_execute(&watch->session, sql, error) < 0)

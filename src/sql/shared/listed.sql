@@ -1,6 +1,6 @@
 -- Part: what `dead list` shows of a parked row, and `dead retry` and `dead drop` of one that they would change.
 {row_stays} AS desk_stays,
-{shown_id} AS id,
+{row_name} AS id,
 {state_words} AS state,
 {if !$terminal}
 left({shown_event_id}, 1024) AS event_id,

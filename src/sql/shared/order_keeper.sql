@@ -4,14 +4,18 @@
 -- helps; and what the findings about it say.
 SELECT is_there, is_there AND enabled = 'O' AND fits AND owns_source AND cache = 1 AND draws IS NULL AS is_whole,
        is_there AND enabled = 'O' AND fits AND owns_source AND cache = 1 AND draws IS NULL
-           AND NOT is_by_id AND function IS NULL AND later IS NULL AND generated IS NULL AS holds,
-       CASE WHEN is_by_id THEN
+           AND NOT is_by_id AND NOT is_others AND function IS NULL AND later IS NULL AND generated IS NULL AS holds,
+       CASE WHEN is_others THEN
+                format('column %s of %s is there, and no column that init has added: it would be written over',
+                       {id_text}, {outbox_text})
+            WHEN is_by_id THEN
                 format('no trigger can draw the ids of %s: it is a partition that is chosen by column %s, before'
                        ' triggers run', {outbox_text}, {id_text})
             WHEN generated IS NOT NULL THEN
                 format('no trigger can lock the key of %s: column %s is generated, and has no value yet when triggers'
                        ' run', {outbox_text}, generated) END AS problem,
-       CASE WHEN is_by_id THEN 'let the application lock the key (docs/order.md), or write the rows into an outbox of'
+       CASE WHEN is_others THEN 'name another column as order in [outbox.columns]'
+            WHEN is_by_id THEN 'let the application lock the key (docs/order.md), or write the rows into an outbox of'
                                ' the relay''s own: outbox-relay init --feed'
             ELSE 'write its expression as the key in [outbox.columns]' END AS remedy,
        enabled, fits, owns_source, draws, later, function, owner
@@ -34,6 +38,17 @@ FROM (
             FROM pg_catalog.pg_trigger o
             WHERE o.tgrelid = c.oid AND NOT o.tgisinternal AND o.tgenabled IN ('O', 'A') AND o.tgtype & 7 = 7
               AND o.tgname > t.tgname) AS later,
+           -- A column for numbers that no sequence belongs to.
+           {if numbered}
+           a.attnum IS NOT NULL AND NOT EXISTS (
+               SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_sequence s ON s.seqrelid = d.objid
+               WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.deptype = 'a'
+                 AND d.refclassid = 'pg_catalog.pg_class'::regclass AND d.refobjid = c.oid
+                 AND d.refobjsubid = a.attnum)
+           {else}
+           false
+           {end}
+               AS is_others,
            -- A generated column of the key.
            (SELECT quote_ident(k.attname)
             FROM pg_catalog.pg_attribute k

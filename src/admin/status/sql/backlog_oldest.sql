@@ -13,7 +13,7 @@ FROM (
     FROM (
         SELECT id,
                {created_time} AS created,
-               left(id::text, 64) || CASE
+               left({if numbered}event_id{else}id{end}::text, 64) || CASE
                    WHEN created_at IS NULL THEN ' has NULL'
                    WHEN pg_typeof(created_at)::text ~ '^(timestamp|date)' THEN ' has ' || created_at::text
                    ELSE '' END AS named -- a text may be any value

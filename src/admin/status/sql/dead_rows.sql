@@ -10,7 +10,9 @@ SELECT jsonb_build_object(
     'dead_first', coalesce(jsonb_agg(jsonb_build_object('id', id, 'topic', topic, 'reason', reason) ORDER BY seq)
                            FILTER (WHERE place <= 3), '[]'))
 FROM (
-    SELECT seq, row_number() OVER (ORDER BY seq) AS place, left(id::text, 64) AS id, left(topic::text, 200) AS topic,
+    SELECT seq, row_number() OVER (ORDER BY seq) AS place,
+           left({if numbered}coalesce(event_id::text, id::text){else}id::text{end}, 64) AS id,
+           left(topic::text, 200) AS topic,
            left(split_part(split_part(error, '{words_of_database}', 1), ': database: ', 1), 300) AS reason,
            {if has_created_at}coalesce({created_time}, parked_at){else}parked_at{end} AS since
     FROM {parked}

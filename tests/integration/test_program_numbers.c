@@ -1,0 +1,564 @@
+/* Tables whose ids do not grow: the trigger numbers their rows, and relays those that were there
+ * before. No application here takes a lock. */
+#include "integration/program.h"
+
+#include <signal.h>
+
+#define TRIGGER "zzz_outbox_relay_order"
+#define NUMBERED "\"relay_order\", and got one"
+
+/* What a framework has made, and how it writes an event of the key k and the id x, a UUID. */
+static const struct framework {
+    const char *preset;
+    const char *columns; /* of [outbox.columns], besides order */
+    const char *table;
+    const char *create;
+    const char *insert;
+} frameworks[] = {
+    {"debezium", "", "outboxevent",
+     "CREATE TABLE outboxevent (id uuid PRIMARY KEY, aggregatetype varchar(255) NOT NULL,"
+     " aggregateid varchar(255), type varchar(255) NOT NULL, payload jsonb)",
+     "INSERT INTO outboxevent (id, aggregatetype, aggregateid, type, payload) VALUES (x::uuid, 't',"
+     " k, 'e', to_jsonb(x))"},
+    {"eventuate-tram", "", "eventuate.message",
+     "CREATE SCHEMA IF NOT EXISTS eventuate; CREATE TABLE eventuate.message (id varchar(1000)"
+     " PRIMARY KEY, destination text NOT NULL, headers text NOT NULL, payload text NOT NULL,"
+     " published smallint DEFAULT 0, message_partition smallint, creation_time bigint)",
+     "INSERT INTO eventuate.message (id, destination, headers, payload) VALUES (x, 't',"
+     " json_build_object('PARTITION_ID', k, 'ID', x)::text, 'p')"},
+    {"spring-modulith-v2",
+     "key = \"(serialized_event::json->>'k')\"\ncreated_at = \"publication_date\"",
+     "event_publication",
+     "CREATE TABLE event_publication (id uuid PRIMARY KEY, listener_id text NOT NULL, event_type"
+     " text NOT NULL, serialized_event text NOT NULL, publication_date timestamptz NOT NULL,"
+     " completion_date timestamptz, status text DEFAULT 'PUBLISHED', completion_attempts int, last_resubmission_date"
+     " timestamptz)",
+     "INSERT INTO event_publication (id, listener_id, event_type, serialized_event,"
+     " publication_date) VALUES (x::uuid,"
+     " 'org.springframework.modulith.events.support.DelegatingEventExternalizer.externalize(java.lang.Object)',"
+     " 't', json_build_object('k', k, 'x', x)::text, clock_timestamp())"},
+    {"okapi", "", "okapi_outbox",
+     "CREATE TABLE okapi_outbox (id uuid PRIMARY KEY, message_type varchar(255) NOT NULL, payload"
+     " text NOT NULL, delivery_type varchar(50) NOT NULL, status varchar(50) NOT NULL DEFAULT"
+     " 'PENDING', created_at timestamp NOT NULL DEFAULT current_timestamp, updated_at timestamp NOT"
+     " NULL DEFAULT current_timestamp, retries int NOT NULL DEFAULT 0, last_attempt timestamp,"
+     " last_error text, delivery_metadata jsonb NOT NULL)",
+     "INSERT INTO okapi_outbox (id, message_type, payload, delivery_type, delivery_metadata) VALUES"
+     " (x::uuid, 't', to_json(x)::text, 'kafka', jsonb_build_object('topic', 't', 'partitionKey',"
+     " k, 'headers', '{}'::json))"},
+};
+
+enum { DEBEZIUM, EVENTUATE, SPRING, OKAPI, FRAMEWORKS };
+
+FIXTURE(fixture_open_empty, fixture_close)
+
+static void configure_for(struct fixture *fixture, const struct framework *framework)
+{
+    write_relay_toml(fixture,
+                     "[outbox]\npreset = \"%s\"\nadopt = true\n"
+                     "[outbox.columns]\norder = \"relay_order\"\n%s\n"
+                     "[relay]\npoll_interval = \"50ms\"\n" STDOUT_SINK "\n",
+                     framework->preset, framework->columns);
+}
+
+/* What init has printed: a transaction, and then statements that stand alone. */
+static void apply(struct fixture *fixture)
+{
+    char *rest = strstr(fixture->process.out, "COMMIT;\n");
+    PGconn *psql = harness_connect(fixture->url);
+    char *end;
+
+    assert_non_null(rest);
+    sql(psql, "SET client_min_messages = warning; %.*s COMMIT", (int)(rest - fixture->process.out),
+        fixture->process.out);
+    rest += strlen("COMMIT;\n");
+    while ((end = strstr(rest, ";\n")) != NULL) {
+        *end = '\0';
+        sql(psql, "%s", rest);
+        rest = end + 2;
+    }
+    PQfinish(psql);
+}
+
+static void init_order(struct fixture *fixture, int expected)
+{
+    expect(fixture, run(fixture, "init", "--order-trigger", "-c", fixture->config), expected);
+}
+
+/* The table as the framework has it, and `truth`: in which order the events of a key were
+ * committed. Its numbers are drawn after the insert, while the transaction has the key's lock. */
+static void make_table(struct fixture *fixture, const struct framework *framework)
+{
+    sql(fixture->conn,
+        "SET client_min_messages = warning; DROP TABLE IF EXISTS truth;"
+        " CREATE TABLE truth (x text PRIMARY KEY, k text, n bigserial);"
+        " GRANT ALL ON truth, truth_n_seq TO " HARNESS_RELAY "; GRANT CREATE ON"
+        " DATABASE %s TO " HARNESS_RELAY,
+        PQdb(fixture->conn));
+    sql(fixture->conn, "SET ROLE " HARNESS_RELAY);
+    sql(fixture->conn, "%s", framework->create);
+    sql(fixture->conn, "RESET ROLE");
+    configure_for(fixture, framework);
+}
+
+static void drop_table(struct fixture *fixture, const struct framework *framework)
+{
+    sql(fixture->conn,
+        "SET client_min_messages = warning; DROP TABLE IF EXISTS %s, %s_slice, %s_parked, %s_control CASCADE; DROP TABLE IF"
+        " EXISTS printed",
+        framework->table, framework->table, framework->table, framework->table);
+}
+
+/* `count` transactions, each with an event of a key that the expression `key` gives. */
+static void send_writer(PGconn *conn, const struct framework *framework, int count, const char *key,
+                        bool is_slow)
+{
+    char block[2048];
+
+    (void)snprintf(block, sizeof block,
+                   "DO $$ DECLARE x text; k text; BEGIN FOR i IN 1..%d LOOP x :="
+                   " gen_random_uuid(); k := %s; %s; INSERT INTO truth (x, k) VALUES (x, k);"
+                   " %s END LOOP; END $$",
+                   count, key, framework->insert,
+                   is_slow ? "PERFORM pg_sleep(random() * 0.02); COMMIT;" : "");
+    assert_int_equal(PQsendQuery(conn, block), 1);
+}
+
+static void finish_writer(PGconn *conn)
+{
+    PGresult *result;
+
+    while ((result = PQgetResult(conn)) != NULL) {
+        if (PQresultStatus(result) != PGRES_COMMAND_OK)
+            fail_msg("a writer: %s", PQresultErrorMessage(result));
+        PQclear(result);
+    }
+    PQfinish(conn);
+}
+
+static void write_events(struct fixture *fixture, const struct framework *framework, int count,
+                         const char *key)
+{
+    PGconn *conn = harness_connect(fixture->url);
+
+    send_writer(conn, framework, count, key, false);
+    finish_writer(conn);
+}
+
+/* Every event was printed, once unless a relay was killed, and the first prints of the events of a
+ * key are in the order of their commits. */
+static void assert_sent_in_order(struct fixture *fixture)
+{
+    sql(fixture->conn, "CREATE TEMP TABLE seen AS SELECT x, k, n, min(place) AS place FROM truth"
+                       " LEFT JOIN printed ON substring(line::text FROM"
+                       " '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}') = x GROUP BY 1");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM seen WHERE place IS NULL"), 0);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM (SELECT n, lag(n) OVER (PARTITION BY k ORDER"
+                                " BY place) AS before FROM seen) pairs WHERE n < before"),
+                     0);
+    sql(fixture->conn, "DROP TABLE seen");
+}
+
+/* One relay at a time, of two lanes: what it prints has an order. */
+static void run_and_kill(struct fixture *fixture)
+{
+    process_free(&fixture->process);
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_times(&fixture->process, "\"topic\"", 20);
+    process_stop(&fixture->process, SIGKILL);
+    load_printed(fixture, fixture->process.out);
+}
+
+#define WRITERS 32
+
+TEST(events_of_writers_without_locks_are_sent_in_order_whatever_the_ids)
+{
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < FRAMEWORKS; i++) {
+        const struct framework *framework = &frameworks[i];
+        PGconn *writers[WRITERS];
+
+        make_table(fixture, framework);
+        write_events(fixture, framework, 100, "i % 20");
+        init_order(fixture, 5);
+        apply(fixture);
+        init_order(fixture, 0);
+        for (int j = 0; j < WRITERS; j++) {
+            writers[j] = harness_connect(fixture->url);
+            send_writer(writers[j], framework, 40, "(random() * 19)::int", true);
+        }
+        for (int round = 0; round < 2; round++)
+            run_and_kill(fixture);
+        for (int j = 0; j < WRITERS; j++)
+            finish_writer(writers[j]);
+        drain_printed(fixture, 0);
+        assert_sent_in_order(fixture);
+        drop_table(fixture, framework);
+    }
+}
+
+/* Each writer has a key: the events of before and after are a row of commits. */
+TEST(no_event_overtakes_one_of_before_the_switch_while_writers_go_on)
+{
+    const struct framework *framework = &frameworks[SPRING];
+    struct fixture *fixture = *state;
+    PGconn *writers[WRITERS];
+    char key[16];
+
+    make_table(fixture, framework);
+    write_events(fixture, framework, 20000, "'old ' || i % 20");
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = harness_connect(fixture->url);
+        (void)snprintf(key, sizeof key, "'writer %d'", i);
+        send_writer(writers[i], framework, 100, key, true);
+    }
+    wait_for_number(fixture->conn, 1, "SELECT (count(*) > 20500)::int FROM truth");
+    init_order(fixture, 5);
+    apply(fixture);
+    init_order(fixture, 0);
+    run_and_kill(fixture);
+    run_and_kill(fixture);
+    for (int i = 0; i < WRITERS; i++)
+        finish_writer(writers[i]);
+    drain_printed(fixture, 0);
+    assert_sent_in_order(fixture);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM event_publication WHERE"
+                                               " completion_date IS NULL OR relay_order IS NULL"),
+                     0);
+    drop_table(fixture, framework);
+}
+
+/* ---- rows without a number ---- */
+
+#define INSERT(id, key)                                                                            \
+    "INSERT INTO outboxevent (id, aggregatetype, aggregateid, type, payload) VALUES ('" UUID(      \
+        id) "', 't', " key ", 'e', '{}'); "
+#define UUID(id) "00000000-0000-0000-0000-0000000000" id
+#define UNNUMBERED                                                                                 \
+    "unsent rows of \"public\".\"outboxevent\" without a number in column \"relay_order\": "
+#define LEFT "SELECT count(*) FROM outboxevent"
+
+static void set_up_debezium(struct fixture *fixture)
+{
+    make_table(fixture, &frameworks[DEBEZIUM]);
+    init_order(fixture, 5);
+    apply(fixture);
+    init_order(fixture, 0);
+}
+
+/* A trigger that is disabled, a row that is replicated, and one without a key, which is of no
+ * slice. */
+TEST(rows_that_arrive_without_a_number_are_named_and_sent_with_one)
+{
+    static const struct {
+        const char *before, *after;
+    } ways[] = {
+        {"ALTER TABLE outboxevent DISABLE TRIGGER " TRIGGER,
+         "ALTER TABLE outboxevent ENABLE TRIGGER " TRIGGER},
+        {"SET session_replication_role = replica", "RESET session_replication_role"},
+    };
+    struct fixture *fixture = *state;
+    struct process relay = {0};
+
+    set_up_debezium(fixture);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        sql(fixture->conn, "%s", ways[i].before);
+        sql(fixture->conn, INSERT("01", "'k'") INSERT("02", "'k'") INSERT("03", "NULL"));
+        expect(fixture, run_command(fixture, "check"), 0);
+        assert_says(fixture->process.out, UNNUMBERED "3");
+        expect(fixture, run_command(fixture, "status"), 0);
+        assert_says(fixture->process.out, UNNUMBERED "3");
+        process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+        wait_for_number(fixture->conn, 0, LEFT);
+        sql(fixture->conn, INSERT("04", "'k'"));
+        wait_for_number(fixture->conn, 0, LEFT);
+        sql(fixture->conn, INSERT("05", "NULL"));
+        wait_for_number(fixture->conn, 0, LEFT);
+        process_stop(&relay, SIGTERM);
+        assert_int_equal(relay.status, 0);
+        assert_int_equal(count_lines(relay.out), 5);
+        process_await_times(&relay, NUMBERED, 3);
+        process_free(&relay);
+        sql(fixture->conn, "%s", ways[i].after);
+    }
+    drop_table(fixture, &frameworks[DEBEZIUM]);
+}
+
+TEST(every_way_of_inserting_draws_a_number)
+{
+    struct fixture *fixture = *state;
+
+    set_up_debezium(fixture);
+    sql_copy(fixture->conn,
+             "COPY outboxevent (id, aggregatetype, aggregateid, type, relay_order)"
+             " FROM STDIN",
+             UUID("01") "\tt\tk\te\t7\n" UUID("02") "\tt\tk\te\t\\N\n");
+    sql(fixture->conn,
+        INSERT("03", "'k'") "INSERT INTO outboxevent (id, aggregatetype, aggregateid,"
+                            " type) VALUES ('" UUID("04") "', 't', 'k', 'e'), ('" UUID(
+                                "05") "', 't', NULL,"
+                                      " 'e')");
+    sql(fixture->conn, "INSERT INTO outboxevent SELECT '" UUID("06") "', 't', 'k', 'e', '{}', 3");
+    sql(fixture->conn,
+        "INSERT INTO outboxevent (id, aggregatetype, aggregateid, type) VALUES ('" UUID(
+            "06") "', 't', 'k', 'e') ON CONFLICT (id) DO UPDATE SET type = 'again'; INSERT INTO outboxevent"
+                  " (id, aggregatetype, aggregateid, type) VALUES ('" UUID(
+                      "01") "', 't', 'k', 'e') ON"
+                            " CONFLICT DO NOTHING");
+    if (PQserverVersion(fixture->conn) >= 150000)
+        sql(fixture->conn, "MERGE INTO outboxevent o USING (SELECT '" UUID(
+                               "07") "'::uuid AS id) n ON"
+                                     " o.id = n.id WHEN NOT MATCHED THEN INSERT (id, aggregatetype,"
+                                     " aggregateid, type) VALUES (n.id, 't', 'k', 'e')");
+    sql(fixture->conn, "BEGIN; " INSERT("08", "'k'") "PREPARE TRANSACTION '%s'", fixture->name);
+    sql(fixture->conn, "COMMIT PREPARED '%s'", fixture->name);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outboxevent WHERE relay_order"
+                                               " > 1000000000000"),
+                     sql_number(fixture->conn, LEFT));
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM (SELECT id, lag(id) OVER"
+                                               " (ORDER BY relay_order) AS before FROM outboxevent)"
+                                               " pairs WHERE id < before"),
+                     0);
+    drain_printed(fixture, 0);
+    assert_int_equal(sql_number(fixture->conn, LEFT), 0);
+    drop_table(fixture, &frameworks[DEBEZIUM]);
+}
+
+/* ---- people know a row by its id ---- */
+
+#define DEAD UUID("04")
+
+TEST(commands_and_the_log_name_a_row_by_its_id)
+{
+    struct fixture *fixture = *state;
+
+    make_table(fixture, &frameworks[DEBEZIUM]);
+    sql(fixture->conn, "ALTER TABLE outboxevent ADD sent_at timestamptz; COMMENT ON COLUMN"
+                       " outboxevent.sent_at IS 'outbox-relay: only the relay writes this column'");
+    write_relay_toml(fixture,
+                     "[outbox]\npreset = \"debezium\"\nadopt = true\norder = \"key\"\n"
+                     "on_sent = \"mark\"\n[outbox.columns]\norder = \"relay_order\"\n"
+                     "headers = \"(payload->'h')\"\n[sink.out]\ntype = \"stdout\"\n[[route]]\n"
+                     "match = \">\"\ntopic = \"of.{id}\"\n");
+    sql(fixture->conn,
+        INSERT("01", "'k'") "UPDATE outboxevent SET sent_at = now(); " INSERT("02", "'k'"));
+    init_order(fixture, 5);
+    apply(fixture);
+    init_order(fixture, 0);
+    sql(fixture->conn,
+        INSERT("03", "'k'") INSERT("04", "'k'")
+            INSERT("05", "'k'") "UPDATE outboxevent SET payload = '{\"h\": [1]}' WHERE id = '" DEAD
+                                "'");
+    expect(fixture, run(fixture, "explain", DEAD, "-c", fixture->config), 0);
+    assert_says(fixture->process.out, DEAD ", unsent: would be dead");
+    drain_printed(fixture, 1);
+    assert_says(fixture->process.out, "\"topic\":\"of." UUID("02") "\"");
+    assert_says(fixture->process.err, "row=" DEAD);
+    assert_null(strstr(fixture->process.err, "row=1000"));
+    assert_int_equal(count_lines(fixture->process.out), 2);
+    expect(fixture, run(fixture, "dead", "list", "--json", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "{\"id\":\"" DEAD "\"");
+    expect(fixture, run(fixture, "dead", "show", DEAD, "-c", fixture->config), 0);
+    expect(fixture, run_command(fixture, "status"), 0);
+    assert_says(fixture->process.out, "outbox-relay dead show " DEAD);
+    expect(fixture, run(fixture, "dead", "drop", DEAD, "-c", fixture->config), 0);
+    drain_printed(fixture, 0);
+    assert_says(fixture->process.out, UUID("05"));
+    expect(fixture, run(fixture, "replay", UUID("03"), "-c", fixture->config), 0);
+    drain_printed(fixture, 0);
+    assert_says(fixture->process.out, UUID("03"));
+    expect(fixture, run(fixture, "replay", UUID("01"), "-c", fixture->config), 1);
+    assert_says(fixture->process.err, "no row that has been sent has the id \"" UUID("01") "\"");
+    expect(fixture, run(fixture, "replay", "--since", "1h", "-c", fixture->config), 0);
+    drain_printed(fixture, 0);
+    assert_int_equal(count_lines(fixture->process.out), 3);
+    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+    assert_int_equal(sql_number(fixture->conn, LEFT), 1); /* not the relay's */
+    drop_table(fixture, &frameworks[DEBEZIUM]);
+}
+
+/* ---- the switch ---- */
+
+/* Copies of rows that stay in the table find them by their number. */
+TEST(rows_that_are_parked_at_the_switch_stay_the_first_of_their_keys)
+{
+    const struct framework *framework = &frameworks[OKAPI];
+    struct fixture *fixture = *state;
+
+    make_table(fixture, framework);
+    write_relay_toml(fixture, "[outbox]\npreset = \"okapi\"\nadopt = true\n" STDOUT_SINK "\n");
+    init_existing(fixture);
+    write_events(fixture, framework, 2, "'k'");
+    sql(fixture->conn, "UPDATE okapi_outbox SET delivery_metadata = delivery_metadata ||"
+                       " '{\"headers\": {\"h\": [1]}}' WHERE id::text = (SELECT x FROM truth ORDER"
+                       " BY n LIMIT 1)");
+    drain_printed(fixture, 1);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+    configure_for(fixture, framework);
+    sql(fixture->conn, "DELETE FROM okapi_outbox_control WHERE name = 'order'");
+    init_order(fixture, 5);
+    apply(fixture);
+    init_order(fixture, 0);
+    write_events(fixture, framework, 1, "'k'");
+    drain_printed(fixture, 1);
+    assert_int_equal(count_lines(fixture->process.out), 0);
+    sql(fixture->conn, "UPDATE okapi_outbox SET delivery_metadata = delivery_metadata ||"
+                       " '{\"headers\": {}}' WHERE status = 'FAILED'");
+    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    drain_printed(fixture, 0);
+    assert_int_equal(count_lines(fixture->process.out), 2);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM okapi_outbox WHERE status <>"
+                                               " 'DELIVERED'"),
+                     0);
+    drop_table(fixture, framework);
+}
+
+TEST(a_relay_that_keeps_no_order_ends_when_the_table_is_switched)
+{
+    struct fixture *fixture = *state;
+    struct process old = {0};
+
+    make_table(fixture, &frameworks[DEBEZIUM]);
+    write_relay_toml(fixture, "[outbox]\npreset = \"debezium\"\nadopt = true\n" STDOUT_SINK "\n");
+    init_existing(fixture);
+    process_start(&old, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&old, "relaying from");
+    configure_for(fixture, &frameworks[DEBEZIUM]);
+    init_order(fixture, 5);
+    apply(fixture);
+    process_wait(&old);
+    assert_int_equal(old.status, 3);
+    assert_says(old.err, "column id of \"public\".\"outboxevent_parked\" has type bigint");
+    process_free(&old);
+    expect(fixture, run_drain(fixture), 3);
+    assert_says(fixture->process.err, "is relayed by another order or key");
+    drop_table(fixture, &frameworks[DEBEZIUM]);
+}
+
+TEST(a_column_that_is_dropped_and_added_again_numbers_the_rows_anew)
+{
+    struct fixture *fixture = *state;
+    struct process relay = {0};
+
+    set_up_debezium(fixture);
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&relay, "relaying from");
+    sql(fixture->conn,
+        "ALTER TABLE outboxevent DROP relay_order CASCADE; DROP FUNCTION outboxevent_order"
+        " CASCADE; " INSERT("01", "'k'") INSERT("02", "'k'"));
+    process_await_words(&relay, "(order)");
+    init_order(fixture, 5);
+    apply(fixture);
+    sql(fixture->conn, INSERT("03", "'k'"));
+    wait_for_number(fixture->conn, 0, LEFT);
+    process_stop(&relay, SIGTERM);
+    load_printed(fixture, relay.out);
+    process_free(&relay);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM (SELECT line->>'id' AS id,"
+                                               " lag(line->>'id') OVER (ORDER BY place) AS before"
+                                               " FROM printed) pairs WHERE id < before"),
+                     0);
+    drop_table(fixture, &frameworks[DEBEZIUM]);
+}
+
+/* ---- what init and check say ---- */
+
+TEST(check_names_what_keeps_numbers_from_being_the_order)
+{
+    static const struct {
+        const char *breaks, *says;
+    } each[] = {
+        {"ALTER TABLE outboxevent DISABLE TRIGGER " TRIGGER, "is disabled"},
+        {"DROP TRIGGER " TRIGGER " ON outboxevent", "no trigger numbers the rows"},
+        {"SELECT setval('outboxevent_order_seq', 1)", "is behind column \"relay_order\""},
+        {"CREATE FUNCTION another() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.relay_order :="
+         " 5; RETURN NEW; END $$; CREATE TRIGGER zzzz BEFORE INSERT ON outboxevent FOR EACH ROW"
+         " EXECUTE FUNCTION another()",
+         "runs after the order trigger"},
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        set_up_debezium(fixture);
+        sql(fixture->conn, INSERT("01", "'k'"));
+        expect(fixture, run_command(fixture, "check"), 0);
+        assert_says(fixture->process.out, "the order trigger locks each key before it draws the"
+                                          " number");
+        sql(fixture->conn, "%s", each[i].breaks);
+        (void)run_command(fixture, "check");
+        assert_says(fixture->process.out, each[i].says);
+        drop_table(fixture, &frameworks[DEBEZIUM]);
+    }
+}
+
+TEST(init_refuses_what_no_trigger_can_number)
+{
+    static const struct {
+        const char *change, *columns, *says;
+        int status;
+    } each[] = {
+        {"ADD relay_order bigint", "order = \"relay_order\"", "no column that init has added", 3},
+        {"ADD relay_order text", "order = \"relay_order\"", "must be bigint", 3},
+        {"ADD k text GENERATED ALWAYS AS (lower(aggregateid)) STORED",
+         "order = \"relay_order\"\nkey = \"k\"", "column k is generated", 3},
+        {"ADD z text", "order = \"relay_order\"\nkey = \"\"", "it has no key", 2},
+        {"ADD z text", "order = \"(1)\"", "must be a column", 2},
+        {"ADD z text", "order = \"\"", "must not be empty", 2},
+    };
+    struct fixture *fixture = *state;
+    PGconn *writer;
+
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        make_table(fixture, &frameworks[DEBEZIUM]);
+        sql(fixture->conn, "ALTER TABLE outboxevent %s", each[i].change);
+        write_relay_toml(fixture,
+                         "[outbox]\npreset = \"debezium\"\norder = \"key\"\n"
+                         "[outbox.columns]\n%s\n" STDOUT_SINK "\n",
+                         each[i].columns);
+        init_order(fixture, each[i].status);
+        assert_says(fixture->process.err, each[i].says);
+        sql(fixture->conn, "DROP TABLE outboxevent; DROP TABLE IF EXISTS outboxevent_slice,"
+                           " outboxevent_parked, outboxevent_control");
+    }
+    make_table(fixture, &frameworks[DEBEZIUM]);
+    init_order(fixture, 5);
+    writer = harness_connect(fixture->url);
+    sql(writer, "BEGIN; " INSERT("01", "'k'"));
+    sql(fixture->conn, "SET lock_timeout = 100");
+    PQclear(PQexec(fixture->conn, fixture->process.out));
+    assert_says(PQerrorMessage(fixture->conn), "lock timeout");
+    sql(fixture->conn, "ROLLBACK");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_attribute WHERE attrelid ="
+                                               " 'outboxevent'::regclass AND attnum > 0"),
+                     5);
+    PQfinish(writer);
+    sql(fixture->conn, "DROP TABLE outboxevent");
+}
+
+TEST(a_role_with_what_init_grants_numbers_and_sends_rows)
+{
+    struct fixture *fixture = *state;
+
+    make_table(fixture, &frameworks[DEBEZIUM]);
+    sql(fixture->conn, "DROP ROLE IF EXISTS numbers_app");
+    sql(fixture->conn,
+        "CREATE ROLE numbers_app; GRANT INSERT ON outboxevent TO numbers_app; " INSERT("01",
+                                                                                       "'k'"));
+    init_order(fixture, 5);
+    apply(fixture);
+    init_order(fixture, 0);
+    sql(fixture->conn, "SET ROLE numbers_app; " INSERT("02", "'k'") "RESET ROLE");
+    make_role(fixture, "numbers_relay");
+    log_in_as(fixture, "numbers_relay");
+    configure_for(fixture, &frameworks[DEBEZIUM]);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_null(strstr(fixture->process.out, "missing privilege"));
+    drain_printed(fixture, 0);
+    assert_int_equal(count_lines(fixture->process.out), 2);
+    sql(fixture->conn, "DROP OWNED BY numbers_relay, numbers_app; DROP ROLE numbers_relay,"
+                       " numbers_app");
+    log_in_as(fixture, HARNESS_RELAY);
+    drop_table(fixture, &frameworks[DEBEZIUM]);
+}
