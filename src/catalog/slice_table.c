@@ -212,7 +212,8 @@ int slices_put_drops(FILE *out, enum slices_drop which, const struct table *tabl
                                           &is, error) < 0)
             status = -1;
         else if (is_used == 0 && is && in_the_way == (which == SLICES_IN_THE_WAY))
-            (void)fprintf(out, "DROP INDEX CONCURRENTLY %s;\n",
+            (void)fprintf(out, "DROP INDEX %s%s;\n", /* of a partitioned table both wait */
+                          table->is_partitioned ? "" : "CONCURRENTLY ",
                           PQgetvalue(result, row, INDEX_NAME));
     }
     PQclear(result);

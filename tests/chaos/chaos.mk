@@ -2,7 +2,7 @@
 
 .PHONY: chaos chaos-short faults mutants test-crash
 
-CHAOS_OPTIONS = $(call options,PROFILE SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER ON_SENT TABLE CONTRACT) $(if $(CHURN),--churn) \
+CHAOS_OPTIONS = $(call options,PROFILE SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER ON_SENT TABLE CONTRACT PARTITIONS) $(if $(CHURN),--churn) \
 	$(if $(EXPECT_DISORDER),--expect-disorder)
 CHAOS_NEEDS   = all build/reader build/crash.so $(NEW_NATS)
 

@@ -251,7 +251,7 @@ class Load:
                 | {kind.name: kind.went for kind in self.holders.kinds})
 
 
-def set_up_bank(lab, config, brokers, table="plain", contract="locks"):
+def set_up_bank(lab, config, brokers, table="plain", contract="locks", partitions=None):
     """pgbench's tables, the relay's, and the ledger."""
     done = subprocess.run(["pgbench", "-i", "-q", "-s", str(SCALE), lab.pg_url], text=True,
                           capture_output=True, check=False, timeout=120)
@@ -260,7 +260,8 @@ def set_up_bank(lab, config, brokers, table="plain", contract="locks"):
     if table == "computed":
         lab.sql_file(HERE / "computed.sql")
         lab.fit(config)
-    lab.init(config, *(["--order-trigger"] if contract == "trigger" else []))
+    lab.init(config, *(["--order-trigger"] if contract == "trigger" else []),
+             *(["--partitions", str(partitions)] if partitions else []))
     lab.sql_file(HERE / "bank.sql", brokers=brokers)
     if contract != "locks":
         lab.sql_file(HERE / "contract.sql", trigger=str(contract == "trigger").lower())
@@ -299,3 +300,17 @@ def restrict_role(lab, config):
     grants = lab.relay(0, config).command("init", "--grant", "relay")
     lab.sql(grants)
     return grants
+
+
+def let_drop(lab):
+    """The relays' role becomes a member of a role that owns the outbox, as who drops partitions must be."""
+    lab.sql("CREATE ROLE keeper; GRANT keeper TO relay; GRANT CREATE, USAGE ON SCHEMA public TO keeper;"
+            " DO $$DECLARE one regclass; BEGIN FOR one IN SELECT 'outbox'::regclass UNION ALL SELECT inhrelid FROM"
+            " pg_inherits WHERE inhparent = 'outbox'::regclass LOOP EXECUTE format('ALTER TABLE %s OWNER TO keeper',"
+            " one); END LOOP; END$$")
+
+
+def dropped(lab, rows):
+    """How many partitions are empty or gone of those whose ids were drawn."""
+    return int(lab.sql(f"SELECT (SELECT last_value FROM outbox_id_seq) / {rows} - count(*) FROM pg_inherits"
+                       " WHERE inhparent = 'outbox'::regclass AND pg_relation_size(inhrelid) > 0"))

@@ -337,6 +337,20 @@ TEST(partitions_that_others_make_are_used_and_dropped_and_their_end_is_foretold)
                 " 'outbox'::regclass");
 }
 
+TEST(the_number_of_slices_of_a_partitioned_outbox_can_be_changed)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture->conn, 1, 1500);
+    drain_printed(fixture, 0);
+    write_relay_toml(fixture, "[outbox]\non_sent = \"position\"\nslices = 8\n" STDOUT_SINK "\n");
+    init_existing(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
+    insert_rows(fixture->conn, 1501, 700);
+    drain_printed(fixture, 0);
+    assert_printed(fixture, 2200);
+}
+
 TEST(partitions_are_refused_where_they_cannot_be)
 {
     struct fixture *fixture = *state;
