@@ -131,9 +131,9 @@ int table_plain(const struct table *table, struct error *error)
         return 0;
     if (table->kind == 'p') {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "table %s is partitioned: the relay knows partitions by RANGE of the id"
-                        " alone, which are plain tables, and only with on_sent = \"position\" and"
-                        " without expressions and [outbox.headers]",
+                        "%s is not a plain table: it is partitioned, and the relay knows partitions"
+                        " by RANGE of the id alone, which are plain tables, and only with on_sent ="
+                        " \"position\", without expressions and [outbox.headers]",
                         table->quoted);
         (void)error_hint(error, "see \"Partitions\" in docs/sizing.md");
         return error_mark_schema(error);

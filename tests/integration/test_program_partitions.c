@@ -134,6 +134,25 @@ TEST(a_row_that_is_committed_late_keeps_its_partition_until_it_was_sent_long_ago
     PQfinish(slow);
 }
 
+TEST(a_row_that_cannot_be_parked_keeps_its_partition)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS"
+                       " 'BEGIN RAISE EXCEPTION ''kept''; END';"
+                       " CREATE TRIGGER keep BEFORE DELETE ON outbox FOR EACH ROW WHEN"
+                       " (OLD.topic = '') EXECUTE FUNCTION keep();"
+                       " INSERT INTO outbox (topic, key, payload) VALUES ('', 'kept', '0')");
+    insert_rows(fixture->conn, 1, 2400);
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_times(&fixture->process, "\"topic\"", 2400);
+    wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox_parked WHERE state = 'refused'");
+    process_stop(&fixture->process, SIGTERM);
+    make_old(fixture->conn);
+    purge_until(fixture, 1000, PARTITION("p1000"));
+    assert_int_equal(sql_number(fixture->conn, "SELECT min(id) FROM outbox"), 1);
+}
+
 TEST(an_insert_that_has_drawn_its_id_finds_its_partition)
 {
     struct fixture *fixture = *state;

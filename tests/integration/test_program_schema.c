@@ -515,7 +515,7 @@ TEST(what_is_no_plain_table_is_refused_before_anything_is_made)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         sql(fixture->conn, "%s", others[i]);
         expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
-        assert_says(fixture->process.err, "\"public\".\"outbox\" is not a plain table: views,");
+        assert_says(fixture->process.err, "\"public\".\"outbox\" is not a plain table: ");
         assert_string_equal(fixture->process.out, "");
         expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 3);
         assert_string_equal(fixture->process.out, "");

@@ -19,6 +19,4 @@ FROM (
     SELECT xmin::text::int8 FROM pg_catalog.pg_trigger WHERE tgrelid = ANY ((SELECT known FROM relay_ids)::oid[])
     UNION ALL
     SELECT xmin::text::int8 FROM pg_catalog.pg_rewrite WHERE ev_class = ANY ((SELECT known FROM relay_ids)::oid[])
-    UNION ALL
-    SELECT xmin::text::int8 FROM pg_catalog.pg_inherits WHERE inhparent = to_regclass({outbox_text})
 ) marks
