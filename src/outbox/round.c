@@ -190,7 +190,7 @@ enum claimed_column {
     CLAIMED_TOKEN,      /* timestamptz, binary: another one when a table may have changed */
     CLAIMED_SAME,       /* bool: the ids go on from those that the positions are about */
     CLAIMED_REFUSED,    /* bool: a note is due; NULL: there is no note (refused.h) */
-    CLAIMED_PARKED,     /* bool: rows with keys are parked */
+    CLAIMED_PARKED,     /* bool: more rows with keys are parked than a lean claim looks at */
     CLAIMED_OLDEST,     /* xid8, binary: all before it had ended before the slices were locked */
     CLAIMED_STANDBYS,   /* int4, binary: another one when the WAL must reach other standbys */
     CLAIMED_UNNUMBERED, /* bool: rows of the locked slices have no number yet */
@@ -289,7 +289,8 @@ static const struct step steps[] = {
 enum { STEPS = sizeof steps / sizeof *steps };
 
 /* Whether a claim may leave out what rows rarely need (lean_rows.sql). What it cannot know before,
- * rows that were parked meanwhile, round_read() finds, and fill_batch() a large row. */
+ * rows that were refused meanwhile, round_read() finds, and fill_batch() a large row or one whose
+ * key is parked. */
 static bool may_be_lean(struct outbox *outbox, const struct claim_request *request)
 {
     if (outbox->rich_claims > 0)

@@ -8,6 +8,7 @@
 
 #define LEVEL_FACTOR 8
 #define RELEASE_BATCHES 4
+#define FEW_PARKED 100   /* rows with keys, at which each lean claim looks */
 #define PASSED_ROWS 2000 /* of each of up to 8 slices */
 
 /* Those that are no file. */
@@ -130,6 +131,7 @@ static const struct sql_fact facts[] = {
     {"release_max", .put_named = put_number},
     {"key_bytes_max", .text = FACT_NUMBER(CLAIM_KEY_BYTES_MAX)},
     {"meta_bytes_max", .text = FACT_NUMBER(CLAIM_META_BYTES_MAX)},
+    {"few_parked", .text = FACT_NUMBER(FEW_PARKED)},
     {"passed_rows", .text = FACT_NUMBER(PASSED_ROWS)},
     {"statement_ms", .text = FACT_NUMBER(SESSION_STATEMENT_MS)},
     {"from_parked", .is = is_so},

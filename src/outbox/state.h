@@ -39,7 +39,7 @@ struct outbox {
     bool ids_go_on;       /* from those that the positions are about */
     bool has_refused;     /* there were notes of refused rows when the current claim was sent */
     bool refused_are_due; /* one of them was due */
-    bool has_parked;      /* so there were parked rows with keys */
+    bool has_parked;      /* so were more rows with keys parked than FEW_PARKED */
 
     enum { NUMBERING_NONE, NUMBERING_LATE, NUMBERING_FIRST } numbering; /* before the next claim */
     int64_t numbers_due_ms; /* when to look for rows without a number */

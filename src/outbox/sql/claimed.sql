@@ -35,7 +35,12 @@ SELECT current_setting('synchronous_standby_names') = ''
        CASE WHEN EXISTS (SELECT FROM {parked} WHERE {is_note}) THEN
            EXISTS (SELECT FROM {parked} WHERE {is_note} AND due <= statement_timestamp())
        END AS refused,
-       {if keyed}EXISTS (SELECT FROM {parked} WHERE sent_at IS NULL AND key IS NOT NULL){else}false{end} AS parked,
+       {if keyed}
+       EXISTS (SELECT FROM {parked} WHERE sent_at IS NULL AND key IS NOT NULL OFFSET {few_parked})
+       {else}
+       false
+       {end}
+           AS parked,
        pg_snapshot_xmin(nullif(current_setting('outbox_relay.snapshot', true), '')::pg_snapshot) AS oldest,
        hashtext(current_setting('synchronous_standby_names')) AS standbys,
        {if numbered}

@@ -1,6 +1,7 @@
 -- Part of claim_slices: the values of the rows, with the names and in the order of fill.c, for a claim of which nothing
--- but small rows is expected. The batch ends before the first row above {inline_bytes} bytes, with a long topic or with
--- a payload that may take long to convert to text (claimed_rows.sql); a claim that is not lean then takes that row.
+-- but small rows is expected. The batch ends before the first row above {inline_bytes} bytes, with a long topic, with
+-- a payload that may take long to convert to text (claimed_rows.sql) or whose key is parked; a claim that is not lean
+-- then takes that row. It does so with each row while more than {few_parked} rows with keys are parked.
 -- OFFSET 0 keeps the planner from computing a value twice.
 SELECT relay_row,
        relay_xmin,
@@ -22,7 +23,8 @@ FROM (
                   + coalesce(octet_length(key), 0) + coalesce(octet_length(type), 0)
                   + coalesce(octet_length(headers), 0) <= {inline_bytes}
               AND (octet_length(topic) > 1025) IS NOT TRUE
-              {if converts_payload}AND (payload IS NOT NULL OR payload_is_null){end} AS whole
+              {if converts_payload}AND (payload IS NOT NULL OR payload_is_null){end}
+              {if keyed}AND NOT key_is_parked{end} AS whole
     FROM (
         SELECT relay_row, relay_xmin, {id_as_sent} AS id, {event_id_as_sent} AS event_id, {topic_as_sent} AS topic,
                {key_as_sent} AS key, {type_as_sent} AS type,
@@ -34,7 +36,11 @@ FROM (
                {else}
                {payload_as_sent} AS payload,
                {end}
-               {headers_text} AS headers, {created_at_as_sent} AS created_at, relay_slice
+               {headers_text} AS headers, {created_at_as_sent} AS created_at, relay_slice{if keyed},
+               (SELECT EXISTS (SELECT FROM {parked} WHERE sent_at IS NULL AND key IS NOT NULL OFFSET {few_parked}))
+               OR coalesce({key_text} IN (
+                      SELECT {key_text} FROM {parked} WHERE sent_at IS NULL AND key IS NOT NULL LIMIT {few_parked}
+                  ), false) AS key_is_parked{end}
         FROM (
             {slice_rows}
         ) locked
