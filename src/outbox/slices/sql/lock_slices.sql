@@ -97,7 +97,7 @@ FROM (
                             {end}
                             {if position}){end})
                     AND {slice_of_row} < relay_candidate.slice + 1
-                    AND {if position}{if partitioned}{id} >= relay_from{else}true{end}{else}{unsent}{end}
+                    AND {if position}true{else}{unsent}{end}
                     {if !lean}
                     AND CASE WHEN {is_not_noted} THEN ($9::int8 = 0 OR coalesce($9::int8 >> ({sink}), 0) & 1 = 0) END
                     {end}

@@ -26,7 +26,7 @@ LEFT JOIN LATERAL (
               relay_scan.slice, {if position}greatest(relay_from, {end}CASE WHEN (SELECT running FROM held)
                   THEN relay_scan.high ELSE relay_scan.low END{if position}){end})
       AND {slice_of_row} < relay_scan.slice + 1
-      AND {if position}{if partitioned}{id} >= relay_from{else}true{end}{else}{unsent}{end}
+      AND {if position}true{else}{unsent}{end}
       AND CASE WHEN {is_not_noted} THEN ($5::int8 = 0 OR coalesce($5::int8 >> ({sink}), 0) & 1 = 0) END
     ORDER BY {slice_of_row}, {outbox_name}.{id} LIMIT 1
     {else}
