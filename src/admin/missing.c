@@ -105,6 +105,37 @@ static int put_index(struct admin *admin, FILE *out, struct error *error)
     return put_and_free(schema_index_sql(&table, admin->options), out, error);
 }
 
+/* Changes the number of slices in one transaction, in which positions end: they are of a number of
+ * slices. */
+static int put_number_of_slices(struct admin *admin, FILE *out, struct error *error)
+{
+    const struct table *table = &admin->table;
+    struct outbox_options before = *admin->options;
+    const struct table_facts tables = {table, &before};
+    const struct sql_facts of_tables = table_facts(&tables);
+    char *leave = NULL;
+    char *end;
+
+    before.slices = table->slices;
+    if (before.on_sent == ON_SENT_POSITION && table->slices > 0) {
+        leave = sql_render(statement_position_leave, &of_tables);
+        end = leave != NULL ? strstr(leave, "COMMIT") : NULL;
+        if (end == NULL) {
+            free(leave);
+            return error_no_memory(error);
+        }
+        *end = '\0';
+        (void)fputs(leave, out);
+        free(leave);
+    } else {
+        (void)fprintf(out, "BEGIN;\nLOCK TABLE %s IN ACCESS EXCLUSIVE MODE;\n",
+                      table->slice_quoted);
+    }
+    if (put_and_free(schema_sql(table, admin->options, statement_slices, ""), out, error) < 0)
+        return -1;
+    return fputs("COMMIT;\n", out) < 0 ? error_no_memory(error) : 0;
+}
+
 /* When the slice table changes, relays with the old number of slices stop, and only then can relays
  * with the new number start. So the new index is created before the change, and the old one is
  * dropped after it. */
@@ -112,19 +143,10 @@ static int put_slices(struct admin *admin, FILE *out, struct error *error)
 {
     const struct table *table = &admin->table;
     bool differs = table->slices != admin->options->slices;
-    struct outbox_options before = *admin->options;
-    const struct table_facts tables = {table, &before};
-    const struct sql_facts of_tables = table_facts(&tables);
 
     if (!table->slice_exists)
         return 0;
-    before.slices = table->slices;
-    if (differs && table->slices > 0 && before.on_sent == ON_SENT_POSITION &&
-        (put_and_free(sql_render(statement_position_leave, &of_tables), out, error) < 0 ||
-         fputs(";\n", out) < 0))
-        return -1;
-    if (differs &&
-        put_and_free(schema_sql(table, admin->options, statement_slices, ""), out, error) < 0)
+    if (differs && put_number_of_slices(admin, out, error) < 0)
         return -1;
     if (table->has_claim_index && !differs)
         return 0;

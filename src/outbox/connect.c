@@ -165,6 +165,7 @@ static int connect_session(struct outbox *outbox, struct error *error)
     if (describe(outbox, error) < 0 || (outbox->options->order == ORDER_KEY &&
                                         session_force_generic_plans(&outbox->session, error) < 0))
         return session_abort(&outbox->session);
+    slice_lock_connecting(outbox->slices);
     if (prepare(outbox, 0, outbox->level, error) < 0 || position_settle(outbox, error) < 0)
         return session_abort(&outbox->session);
     outbox->numbering = outbox->table.numbered ? NUMBERING_FIRST : NUMBERING_NONE;

@@ -188,7 +188,7 @@ enum claimed_column {
     CLAIMED_HIGH,       /* bool: the claim read from the high bounds; NULL: it read nothing */
     CLAIMED_PAUSES,     /* text: what is paused (catalog/pauses.h) */
     CLAIMED_TOKEN,      /* timestamptz, binary: another one when a table may have changed */
-    CLAIMED_SAME,       /* bool: the ids go on from those that the positions are about */
+    CLAIMED_ERA,        /* text: what the positions are about; NULL: ids have begun anew since */
     CLAIMED_REFUSED,    /* bool: a note is due; NULL: there is no note (refused.h) */
     CLAIMED_PARKED,     /* bool: more rows with keys are parked than a lean claim looks at */
     CLAIMED_OLDEST,     /* xid8, binary: all before it had ended before the slices were locked */
@@ -205,7 +205,7 @@ static const char *const claimed_columns[CLAIMED_COLUMNS] = {
     [CLAIMED_HIGH] = "high",
     [CLAIMED_PAUSES] = "pauses",
     [CLAIMED_TOKEN] = "token",
-    [CLAIMED_SAME] = "same",
+    [CLAIMED_ERA] = "era",
     [CLAIMED_REFUSED] = "refused",
     [CLAIMED_PARKED] = "parked",
     [CLAIMED_OLDEST] = "oldest",
@@ -252,7 +252,8 @@ static int read_claimed(struct round *round, PGresult *answer, struct error *err
     if (is_true(answer, CLAIMED_UNNUMBERED))
         outbox->numbering = NUMBERING_LATE;
     outbox->token = wire_int8(PQgetvalue(answer, 0, CLAIMED_TOKEN));
-    outbox->ids_go_on = is_true(answer, CLAIMED_SAME);
+    outbox->ids_go_on = !PQgetisnull(answer, 0, CLAIMED_ERA) &&
+                        strcmp(PQgetvalue(answer, 0, CLAIMED_ERA), outbox->era) == 0;
     return outbox_keep_pauses(outbox, answer, CLAIMED_PAUSES, error);
 }
 

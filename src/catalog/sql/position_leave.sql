@@ -1,6 +1,6 @@
 -- use: desk position_leave if position
 -- Puts a mark on each row that the positions say is sent, and ends the positions: before another on_sent, or another
--- number of slices. The relays are stopped.
+-- number of slices, which `init` prints within this transaction. Relays that work make positions anew.
 BEGIN;
 SET LOCAL search_path = pg_catalog;
 LOCK TABLE {slice_table} IN ACCESS EXCLUSIVE MODE;

@@ -43,6 +43,7 @@ struct horizon {
     uint64_t epoch;
     uint64_t generation;
     uint64_t lowered_count;
+    uint64_t begun_anew;    /* ticks that found the ids set back, or another file node */
     int64_t claims_wait_ms; /* claims wait until then for the first scan of the epoch */
     bool ticked;            /* this epoch has had a tick; until then the next four are unknown */
     uint32_t file;          /* the table's file node */
@@ -234,6 +235,16 @@ void horizon_connected(struct horizon *horizon, const struct server *server)
     begin_epoch(horizon);
     horizon->server = *server;
     (void)pthread_mutex_unlock(&horizon->mutex);
+}
+
+uint64_t horizon_begun_anew(struct horizon *horizon)
+{
+    uint64_t count;
+
+    (void)pthread_mutex_lock(&horizon->mutex);
+    count = horizon->begun_anew;
+    (void)pthread_mutex_unlock(&horizon->mutex);
+    return count;
 }
 
 void horizon_reset(struct horizon *horizon, uint64_t epoch)
@@ -454,6 +465,7 @@ static bool take_tick(struct horizon *horizon, const struct horizon_tick *tick)
     bool long_ended;
 
     if (horizon->ticked && (tick->file != horizon->file || tick->drawn < horizon->drawn)) {
+        horizon->begun_anew++;
         begin_epoch(horizon);
         return false;
     }

@@ -57,6 +57,12 @@ void slice_lock_reopen(struct slice_lock *lock, const struct outbox_options *opt
     lock->owner.options = options;
 }
 
+void slice_lock_connecting(struct slice_lock *lock)
+{
+    if (lock->horizon != NULL)
+        lock->begun_anew = horizon_begun_anew(lock->horizon);
+}
+
 void slice_lock_connected(struct slice_lock *lock)
 {
     if (lock->horizon != NULL)
@@ -248,10 +254,18 @@ static const char *const slices_columns[SLICES_COLUMNS] = {
     [SLICES_SAME] = "same",     [SLICES_ERA] = "era",
 };
 
+/* Where another lane has begun the positions anew, the bounds of this process rest on the old ones:
+ * a scan may have found nothing unsent below them. And a tick that finds ids set back leaves no
+ * trace of it in the bounds, which begin anew. */
+static bool began_anew(const struct slice_lock *lock, const char *era)
+{
+    return lock->owner.options->on_sent == ON_SENT_POSITION &&
+           (strcmp(era, lock->owner.era) != 0 ||
+            (lock->horizon != NULL && horizon_begun_anew(lock->horizon) != lock->begun_anew));
+}
+
 /* The table may have been replaced, or the number of slices changed. Two lanes that disagree about
- * the number of slices could claim rows of one key at the same time. Where another lane has begun
- * the positions anew, the bounds of this process rest on the old ones: a scan may have found
- * nothing unsent below them. */
+ * the number of slices could claim rows of one key at the same time. */
 static int check_table(const struct slice_lock *lock, const PGresult *result, bool by_bounds,
                        struct error *error)
 {
@@ -264,9 +278,9 @@ static int check_table(const struct slice_lock *lock, const PGresult *result, bo
                              ? "table %s or its partitions were replaced: reconnecting"
                              : "table %s was replaced by another table: reconnecting",
                          lock->owner.table->quoted);
-    if (by_bounds && strcmp(PQgetvalue(result, 0, SLICES_ERA), lock->owner.era) != 0)
+    if (by_bounds && began_anew(lock, PQgetvalue(result, 0, SLICES_ERA)))
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                         "the positions of table %s began anew: reconnecting",
+                         "the ids of table %s may begin anew: reconnecting",
                          lock->owner.table->quoted);
     return count == lock->owner.options->slices ? 0 : fail_number(lock, count, error);
 }

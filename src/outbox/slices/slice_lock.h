@@ -28,7 +28,8 @@ void slice_lock_close(struct slice_lock *lock);
 int slice_lock_share(struct slice_lock *lock, struct horizon *horizon);
 /* Sets other options, with the same number of slices. */
 void slice_lock_reopen(struct slice_lock *lock, const struct outbox_options *options);
-/* To be called when the lane has connected. */
+/* To be called before the lane looks whether ids have begun anew, and when it has connected. */
+void slice_lock_connecting(struct slice_lock *lock);
 void slice_lock_connected(struct slice_lock *lock);
 
 /* Reads the horizon for the next claim, whose snapshots must be taken afterwards. Returns false

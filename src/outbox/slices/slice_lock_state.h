@@ -28,6 +28,7 @@ struct claimed_range {
 struct slice_lock {
     struct slice_lock_owner owner;
     struct horizon *horizon; /* shared by the lanes of a process; NULL: there is none */
+    uint64_t begun_anew;     /* horizon_begun_anew() before the lane has connected */
 
     /* the next claim */
     struct slice_choice choice;

@@ -7,8 +7,8 @@
 -- token changes whenever one of the tables has: PostgreSQL computes the literal 'now' when it parses the statement,
 -- which it does again once it has dropped the prepared one because of a change of a table that the statement names.
 --
--- same is false when ids have begun anew since the positions were made (position_anew.sql). It is asked after the
--- claim: had they begun anew between the question and the claim, its snapshot would show rows that it does not read.
+-- era is what the positions are about; NULL: ids have begun anew since (position_anew.sql). It is asked after the claim:
+-- had they begun anew between the question and the claim, its snapshot would show rows that it does not read.
 SELECT current_setting('synchronous_standby_names') = ''
            AND pg_current_wal_flush_lsn() >= nullif(current_setting('outbox_relay.wal', true), '')::pg_lsn AS flushed,
        pg_current_xact_id_if_assigned() AS xact,
@@ -22,16 +22,17 @@ SELECT current_setting('synchronous_standby_names') = ''
                 {end}
             THEN 'now'::timestamptz END AS token,
        {if position}
-       EXISTS (
-           SELECT FROM {control}
-           WHERE kind = 'setting' AND name = 'position' AND starts_with(value, ({position_nodes}) || ' '))
-       {if sequence}
-       AND coalesce(nullif(current_setting('outbox_relay.drawn', true), '')::int8
-                    <= coalesce(pg_sequence_last_value({sequence}), '-9223372036854775808'::int8), true)
-       {end}
+       CASE WHEN EXISTS (
+               SELECT FROM {control}
+               WHERE kind = 'setting' AND name = 'position' AND starts_with(value, ({position_nodes}) || ' '))
+           {if sequence}
+           AND coalesce(nullif(current_setting('outbox_relay.drawn', true), '')::int8
+                        <= coalesce(pg_sequence_last_value({sequence}), '-9223372036854775808'::int8), true)
+           {end}
+           THEN {era} END
        {else}
-       true
-       {end} AS same,
+       ''
+       {end} AS era,
        CASE WHEN EXISTS (SELECT FROM {parked} WHERE {is_note}) THEN
            EXISTS (SELECT FROM {parked} WHERE {is_note} AND due <= statement_timestamp())
        END AS refused,

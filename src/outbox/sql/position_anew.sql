@@ -2,7 +2,8 @@
 -- Adapts the positions to ids that may begin anew. The slices are locked. In the same cluster the claims begin at the
 -- first row again: those that the last snapshot shows are sent, and a row that was given a lower id since is not. In
 -- another cluster, into which the tables were restored, the snapshots say nothing: what lies below the low ids is sent,
--- as from now on a snapshot says.
+-- as from now on a snapshot says. The setting has the highest of them, because those rows may have higher numbers of
+-- transactions than this cluster.
 -- Older progress is about other ids, and goes. The number of the transaction makes the setting another one each time:
 -- all lanes have to notice.
 -- Returns a row for each slice that has a position.
@@ -11,7 +12,8 @@ WITH before AS MATERIALIZED (
     SELECT coalesce((
                SELECT split_part(value, ' ', 3) = $1::text
                FROM {control} WHERE kind = 'setting' AND name = 'position'), false) AS is_same,
-           {highest_top} AS relay_highest
+           (SELECT max(relay_from) FROM generate_series(0, {slices} - 1) relay_slices (relay_slice), {progress_at})
+               AS relay_highest
 ), older AS (
     DELETE FROM {progress} RETURNING 1
 ), moved AS (
@@ -29,8 +31,7 @@ WITH before AS MATERIALIZED (
     WHERE kind = 'setting' AND (name = 'position'{if partitioned} OR name ~ '^partition [0-9]+$'{end}) RETURNING 1
 ), noted AS (
     INSERT INTO {control} (kind, name, value)
-    SELECT 'setting', 'position', ({position_nodes}) || ' ' || $1::text || ' ' || coalesce(relay_highest::text, '')
-           || ' ' || pg_current_xact_id()
+    SELECT 'setting', 'position', ({position_nodes}) || ' ' || $1::text || ' ' || CASE WHEN is_same THEN '' ELSE relay_highest::text END || ' ' || pg_current_xact_id()
     FROM before, (SELECT count(*) FROM ended) ended, (SELECT count(*) FROM older) older
     RETURNING 1
 )

@@ -46,12 +46,7 @@ SELECT coalesce(array_to_string(locked_slices, ','), '') AS locked,
                WHERE kind = 'setting' AND name = 'position' AND starts_with(value, ({position_nodes}) || ' '))
            {end}
            AS same,
-       {if position}
-       coalesce((SELECT {if partitioned}substr(value, strpos(value, ' ')){else}value{end}
-                 FROM {control} WHERE kind = 'setting' AND name = 'position'), '')
-       {else}
-       ''
-       {end} AS era,
+       {if position}{era}{else}''{end} AS era,
        set_config('outbox_relay.slices', coalesce(locked_slices::text, '{}'), true),
        set_config('outbox_relay.lows', coalesce(lows::text, '{}'), true)
        {if position}, set_config('outbox_relay.drawn', $5::text, true){end}
