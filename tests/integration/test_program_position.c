@@ -147,6 +147,38 @@ TEST(ids_that_begin_anew_hide_no_row)
     assert_printed(fixture, sent + 300);
 }
 
+/* A setval changes no file node, and the table may be empty when a relay looks. */
+TEST(a_sequence_that_is_set_back_hides_no_row)
+{
+    struct fixture *fixture = *state;
+    static const char *const changes[] = {"setval('outbox_id_seq', 1, false)",
+                                          "setval('outbox_id_seq', 1)",
+                                          "setval('outbox_id_seq', 20, false)"};
+    int sent = 200;
+
+    insert_rows(fixture->conn, 1, 100);
+    drain_printed(fixture, 0);
+    insert_rows(fixture->conn, 101, 100); /* now the low ids rise */
+    drain_printed(fixture, 0);
+    for (size_t i = 0; i < 6; i++) {
+        sql(fixture->conn, "DELETE FROM outbox; SELECT %s", changes[i % 3]);
+        if (i == 3)
+            start_relay(fixture);
+        if (i < 3)
+            drain_printed(fixture, 0);               /* there is no row to see */
+        for (int rows = 0; rows < 240; rows += 80) { /* beyond the old position in three steps */
+            insert_rows(fixture->conn, sent + 1, 80);
+            sent += 80;
+            if (i < 3)
+                drain_printed(fixture, 0);
+            else
+                process_await_times(&fixture->process, "\"topic\"", sent - 920);
+        }
+    }
+    stop_relay(fixture);
+    assert_printed(fixture, sent);
+}
+
 TEST(a_row_that_fails_is_parked_and_its_neighbours_are_passed)
 {
     struct fixture *fixture = *state;
