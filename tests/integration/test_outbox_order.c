@@ -967,7 +967,7 @@ static void assert_plans(struct lane_fixture *fixture)
     assert_planned_well(plan, outbox);
     assert_null(strstr(plan, "Sort"));
     assert_plan(fixture, "first_row", "(0, 1000)", outbox);
-    assert_plan(fixture, "read_row", "(0, 1000, '(0,1)')", "Tid Scan");
+    assert_plan(fixture, "read_row", "(0, 1000, '(0,1)', '1')", "Tid Scan");
     assert_plan(fixture, "claim_parked_0", "(0, 1000, '{}')", parked);
     assert_plan(fixture, "claim_parked_0", "(0, 1000, '{}')", outbox);
     assert_plan(fixture, "first_parked_row", "(0, 1000, '{}')", parked);
