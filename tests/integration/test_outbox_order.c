@@ -971,7 +971,7 @@ static void assert_plans(struct lane_fixture *fixture)
     assert_plan(fixture, "claim_parked_0", "(0, 1000, '{}')", parked);
     assert_plan(fixture, "claim_parked_0", "(0, 1000, '{}')", outbox);
     assert_plan(fixture, "first_parked_row", "(0, 1000, '{}')", parked);
-    assert_plan(fixture, "read_parked_row", "(0, 1000, '(0,1)')", "Tid Scan");
+    assert_plan(fixture, "read_parked_row", "(0, 1000, '(0,1)', '1')", "Tid Scan");
     assert_plan(fixture, "lock_slices", "('{1,2}', '{5,6}', '{0,1}', 3, 4, '{7,8}', '{900}', 2, 0)",
                 "using outbox_slice_idx");
     assert_plan(fixture, "lean_lock_slices", "('{1,2}', '{5,6}', '{0,1}', 3, 4)",
