@@ -7,8 +7,8 @@
 -- token changes whenever one of the tables has: PostgreSQL computes the literal 'now' when it parses the statement,
 -- which it does again once it has dropped the prepared one because of a change of a table that the statement names.
 --
--- era is what the positions are about; NULL: ids have begun anew since (position_anew.sql). It is asked after the claim:
--- had they begun anew between the question and the claim, its snapshot would show rows that it does not read.
+-- era is what the positions are about; NULL: ids have begun anew since (position_anew.sql). It is asked after the
+-- claim: had they begun anew between the question and the claim, its snapshot would show rows that it does not read.
 SELECT current_setting('synchronous_standby_names') = ''
            AND pg_current_wal_flush_lsn() >= nullif(current_setting('outbox_relay.wal', true), '')::pg_lsn AS flushed,
        pg_current_xact_id_if_assigned() AS xact,

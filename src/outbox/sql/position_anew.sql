@@ -31,7 +31,8 @@ WITH before AS MATERIALIZED (
     WHERE kind = 'setting' AND (name = 'position'{if partitioned} OR name ~ '^partition [0-9]+$'{end}) RETURNING 1
 ), noted AS (
     INSERT INTO {control} (kind, name, value)
-    SELECT 'setting', 'position', ({position_nodes}) || ' ' || $1::text || ' ' || CASE WHEN is_same THEN '' ELSE relay_highest::text END || ' ' || pg_current_xact_id()
+    SELECT 'setting', 'position', ({position_nodes}) || ' ' || $1::text || ' '
+           || CASE WHEN is_same THEN '' ELSE coalesce(relay_highest::text, '') END || ' ' || pg_current_xact_id()
     FROM before, (SELECT count(*) FROM ended) ended, (SELECT count(*) FROM older) older
     RETURNING 1
 )
