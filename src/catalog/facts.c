@@ -520,7 +520,6 @@ static const struct sql_fact facts[] = {
     {"progress_text", .put_named = put_table},
     {"order_sequence_text", .put = put_order_sequence_text},
     {"event_id_literal", .put = put_event_id_literal},
-    {"numbers_max", .text = "10000"},
     {"first_number", .text = FACT_NUMBER(FIRST_NUMBER)},
     {"outbox_name", .put = put_outbox_name},
     {"outbox_oid", .put = put_outbox_oid},

@@ -405,21 +405,6 @@ static int claim_again(struct outbox *outbox, struct batch *batch,
     return claim(outbox, batch, request, error);
 }
 
-/* Nothing is claimed meanwhile, and the lane looks whether it is to stop after each batch. */
-static int number(struct outbox *outbox, struct batch *batch, struct error *error)
-{
-    bool done;
-
-    batch->has_more = true;
-    if (numbers_step(outbox, &done, error) < 0)
-        return -1;
-    if (done && outbox->numbering == NUMBERING_FIRST)
-        slice_lock_connected(outbox->slices);
-    if (done)
-        outbox->numbering = NUMBERING_NONE;
-    return 0;
-}
-
 static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
@@ -430,9 +415,6 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     batch->refused = request->refused;
     batch->numbered = outbox->table.numbered;
     batch->event_ids = event_ids_of(&outbox->table);
-    numbers_look(outbox);
-    if (outbox->numbering != NUMBERING_NONE)
-        return number(outbox, batch, error);
     scanned = away_scan(outbox->slices, request, error);
     if (scanned < 0)
         return -1;
@@ -461,10 +443,6 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return claim_unroutable(outbox, batch, request, error);
     case ROUND_TOO_LEAN:
         return claim_again(outbox, batch, request, error);
-    case ROUND_UNNUMBERED:
-        batch_reset(batch);
-        batch->has_more = true;
-        return session_end_transaction(&outbox->session, false, error);
     case ROUND_CHANGED:
         return start_anew(outbox, batch);
     case ROUND_FAILED:
@@ -489,8 +467,15 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
 int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
-    if (claim(outbox, batch, request, error) == 0)
+    bool has_more;
+
+    batch_reset(batch);
+    if (numbers_look(outbox, &has_more, error) < 0)
+        return -1;
+    if (claim(outbox, batch, request, error) == 0) {
+        batch->has_more = batch->has_more || has_more;
         return 0;
+    }
     filter_name_error(&outbox->table, error);
     return -1;
 }

@@ -168,9 +168,8 @@ static int connect_session(struct outbox *outbox, struct error *error)
     slice_lock_connecting(outbox->slices);
     if (prepare(outbox, 0, outbox->level, error) < 0 || position_settle(outbox, error) < 0)
         return session_abort(&outbox->session);
-    outbox->numbering = outbox->table.numbered ? NUMBERING_FIRST : NUMBERING_NONE;
-    if (outbox->numbering == NUMBERING_NONE)
-        slice_lock_connected(outbox->slices);
+    outbox->numbers_due_ms = 0;
+    slice_lock_connected(outbox->slices);
     return 0;
 }
 

@@ -181,36 +181,26 @@ static int read_rows(struct round *round, PGresult *answer, struct error *error)
 /* ---- facts about the claim ---- */
 
 enum claimed_column {
-    CLAIMED_FLUSHED,    /* bool: everything that the claim saw is on disk; NULL: it saw no row */
-    CLAIMED_XACT,       /* xid8, binary: the transaction, for pg_xact_status() */
-    CLAIMED_BEGAN,      /* timestamptz, binary: when the transaction began */
-    CLAIMED_DONE,       /* timestamptz, binary: when the claim had returned its rows */
-    CLAIMED_HIGH,       /* bool: the claim read from the high bounds; NULL: it read nothing */
-    CLAIMED_PAUSES,     /* text: what is paused (catalog/pauses.h) */
-    CLAIMED_TOKEN,      /* timestamptz, binary: another one when a table may have changed */
-    CLAIMED_ERA,        /* text: what the positions are about; NULL: ids have begun anew since */
-    CLAIMED_REFUSED,    /* bool: a note is due; NULL: there is no note (refused.h) */
-    CLAIMED_PARKED,     /* bool: more rows with keys are parked than a lean claim looks at */
-    CLAIMED_OLDEST,     /* xid8, binary: all before it had ended before the slices were locked */
-    CLAIMED_STANDBYS,   /* int4, binary: another one when the WAL must reach other standbys */
-    CLAIMED_UNNUMBERED, /* bool: rows of the locked slices have no number yet */
+    CLAIMED_FLUSHED,  /* bool: everything that the claim saw is on disk; NULL: it saw no row */
+    CLAIMED_XACT,     /* xid8, binary: the transaction, for pg_xact_status() */
+    CLAIMED_BEGAN,    /* timestamptz, binary: when the transaction began */
+    CLAIMED_DONE,     /* timestamptz, binary: when the claim had returned its rows */
+    CLAIMED_HIGH,     /* bool: the claim read from the high bounds; NULL: it read nothing */
+    CLAIMED_PAUSES,   /* text: what is paused (catalog/pauses.h) */
+    CLAIMED_TOKEN,    /* timestamptz, binary: another one when a table may have changed */
+    CLAIMED_ERA,      /* text: what the positions are about; NULL: ids have begun anew since */
+    CLAIMED_REFUSED,  /* bool: a note is due; NULL: there is no note (refused.h) */
+    CLAIMED_PARKED,   /* bool: more rows with keys are parked than a lean claim looks at */
+    CLAIMED_OLDEST,   /* xid8, binary: all before it had ended before the slices were locked */
+    CLAIMED_STANDBYS, /* int4, binary: another one when the WAL must reach other standbys */
     CLAIMED_COLUMNS
 };
 
 static const char *const claimed_columns[CLAIMED_COLUMNS] = {
-    [CLAIMED_FLUSHED] = "flushed",
-    [CLAIMED_XACT] = "xact",
-    [CLAIMED_BEGAN] = "began",
-    [CLAIMED_DONE] = "done",
-    [CLAIMED_HIGH] = "high",
-    [CLAIMED_PAUSES] = "pauses",
-    [CLAIMED_TOKEN] = "token",
-    [CLAIMED_ERA] = "era",
-    [CLAIMED_REFUSED] = "refused",
-    [CLAIMED_PARKED] = "parked",
-    [CLAIMED_OLDEST] = "oldest",
-    [CLAIMED_STANDBYS] = "standbys",
-    [CLAIMED_UNNUMBERED] = "unnumbered",
+    [CLAIMED_FLUSHED] = "flushed", [CLAIMED_XACT] = "xact",     [CLAIMED_BEGAN] = "began",
+    [CLAIMED_DONE] = "done",       [CLAIMED_HIGH] = "high",     [CLAIMED_PAUSES] = "pauses",
+    [CLAIMED_TOKEN] = "token",     [CLAIMED_ERA] = "era",       [CLAIMED_REFUSED] = "refused",
+    [CLAIMED_PARKED] = "parked",   [CLAIMED_OLDEST] = "oldest", [CLAIMED_STANDBYS] = "standbys",
 };
 
 static int queue_binary(struct round *round, const char *name, struct error *error)
@@ -249,8 +239,6 @@ static int read_claimed(struct round *round, PGresult *answer, struct error *err
         outbox->oldest - outbox->durable_before > INT64_C(1) << 30)
         outbox->durable_before = 0;
     outbox->standbys = standbys;
-    if (is_true(answer, CLAIMED_UNNUMBERED))
-        outbox->numbering = NUMBERING_LATE;
     outbox->token = wire_int8(PQgetvalue(answer, 0, CLAIMED_TOKEN));
     outbox->ids_go_on = !PQgetisnull(answer, 0, CLAIMED_ERA) &&
                         strcmp(PQgetvalue(answer, 0, CLAIMED_ERA), outbox->era) == 0;
@@ -352,8 +340,6 @@ static enum round_result judge_claim(struct outbox *outbox, struct error *error)
     if (result != ROUND_READ)
         return result;
     outbox->known_token = outbox->token;
-    if (outbox->numbering != NUMBERING_NONE)
-        return ROUND_UNNUMBERED;
     return outbox->is_lean && (outbox->has_refused || outbox->has_parked) ? ROUND_TOO_LEAN
                                                                           : ROUND_READ;
 }

@@ -22,7 +22,6 @@ enum round_result {
     ROUND_UNROUTABLE, /* a topic that cannot be computed kept slices from being locked; rolled back
                        */
     ROUND_TOO_LEAN,   /* the claim has left out what its rows need now */
-    ROUND_UNNUMBERED, /* rows have no number yet, and may be earlier ones of the claimed keys */
     ROUND_CHANGED,    /* the tables are not as they were described */
     ROUND_FAILED      /* *error is set; the session may be closed */
 };

@@ -8,6 +8,7 @@
  * number of rows than it was given. What happens to rows that
  * PostgreSQL refuses is in refused.c.
  */
+#include "outbox/numbers.h"
 #include "outbox/refused.h"
 
 #include "base/clock.h"
@@ -256,8 +257,8 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
 
     batch->park_failure = NULL;
     if (next != NULL &&
-        (!outbox_has_prepared(outbox, next->refused) || away_scan_is_due(outbox->slices, next) ||
-         !slice_lock_read_horizon(outbox->slices, next)))
+        (numbers_are_due(outbox) || !outbox_has_prepared(outbox, next->refused) ||
+         away_scan_is_due(outbox->slices, next) || !slice_lock_read_horizon(outbox->slices, next)))
         next = NULL;
     settled = settle(outbox, batch, next, error);
     if (settled != 0)

@@ -41,9 +41,8 @@ struct outbox {
     bool refused_are_due; /* one of them was due */
     bool has_parked;      /* so were more rows with keys parked than FEW_PARKED */
 
-    enum { NUMBERING_NONE, NUMBERING_LATE, NUMBERING_FIRST } numbering; /* before the next claim */
     int64_t numbers_due_ms; /* when to look for rows without a number */
-    int64_t rows_numbered;  /* by it so far */
+    int64_t rows_numbered;  /* so far */
 
     int64_t durable_before; /* xid8: transactions before it are on disk, and on these standbys */
     int32_t standbys;

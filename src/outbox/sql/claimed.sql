@@ -44,14 +44,4 @@ SELECT current_setting('synchronous_standby_names') = ''
            AS parked,
        pg_snapshot_xmin(nullif(current_setting('outbox_relay.snapshot', true), '')::pg_snapshot) AS oldest,
        hashtext(current_setting('synchronous_standby_names')) AS standbys,
-       {if numbered}
-       EXISTS (
-           SELECT
-           FROM unnest(nullif(current_setting('outbox_relay.slices', true), '')::int4[]) locked (relay_slice),
-                LATERAL (SELECT FROM {outbox}
-                         WHERE {slice_of_row} = relay_slice AND {id} IS NULL AND {unsent} LIMIT 1) one)
-           OR EXISTS (SELECT FROM {outbox} WHERE {slice_of_row} IS NULL AND {id} IS NULL AND {unsent}) AS unnumbered,
-       {else}
-       false AS unnumbered,
-       {end}
        set_config('statement_timeout', '{statement_ms}', true)

@@ -7,7 +7,8 @@
 -- was taken before the lock would not see that the lane that had the slice before has just parked a row. A later row of
 -- its key would come without "blocked", and overtake it. The statement leaves the planner no choice: it visits the
 -- candidates in order and locks the slice row of each that has unsent rows, until there are enough. A lane that is
--- configured for a different number of slices locks none.
+-- configured for a different number of slices locks none. A slice in which a row of before the numbers has none yet
+-- (numbers.h) is not free.
 --
 -- The bounds are ignored when they are not valid: after a TRUNCATE, which changes the file node, or when the sequence
 -- was set back, so that ids below the bounds are drawn again.
@@ -73,6 +74,11 @@ FROM (
             SELECT FROM {slice_table} slice_row
             WHERE slice_row.slice = relay_candidate.slice AND slice_row.slices = {slices}
               AND (SELECT is_kept FROM wal) IS NOT NULL
+              {if numbered}
+              AND ({numbers_are_noted}
+                   OR NOT EXISTS (SELECT FROM {outbox}
+                                  WHERE {slice_of_row} = relay_candidate.slice AND {id} IS NULL AND {unsent}))
+              {end}
               AND (relay_candidate.more <> 0 OR EXISTS (
                   SELECT FROM
                       {if position}

@@ -3,12 +3,22 @@
 -- order = "none" the whole table is slice 0. While sinks are away, the scan then ends after {window} unsent rows of any
 -- sink. The last column is the id of the last of them (NULL: there are fewer). When none of them may be claimed,
 -- "lowest" is the id of the first row after the window, which has the number {window} + 1.
+-- A slice in which a row of before the numbers has none yet (numbers.h) keeps its bound at the start.
 -- $1 int4[] slices; $2 int8[] their low bounds; $3 int8[] their high bounds, used while all long holders $4 xid8[] are
 -- running in the snapshot; $5 int8 a bit for each sink whose rows are ignored.
 WITH held AS MATERIALIZED (
     SELECT (SELECT {are_running} FROM (SELECT $4::xid8[] AS xids) holders) AS running
 )
-SELECT relay_scan.slice, found.lowest, (SELECT running FROM held) AS read_high,
+SELECT relay_scan.slice,
+       {if numbered}
+       CASE WHEN NOT {numbers_are_noted}
+                 AND EXISTS (SELECT FROM {outbox}
+                             WHERE {slice_of_row} = relay_scan.slice AND {id} IS NULL AND {unsent})
+            THEN '-9223372036854775808'::int8 ELSE found.lowest END AS lowest,
+       {else}
+       found.lowest,
+       {end}
+       (SELECT running FROM held) AS read_high,
        {if by_slice}NULL{else}found.last{end} AS window_end
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high)
 LEFT JOIN LATERAL (
