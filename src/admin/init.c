@@ -217,6 +217,11 @@ static int create_outbox(struct admin *admin, struct error *error)
             error, ERROR_PERMANENT, ERROR_DATABASE,
             "table %s does not exist; init creates only the default table, not that of a preset",
             admin->table.quoted);
+    if (admin->table.numbered)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "table %s does not exist; the ids of the one that init creates grow: leave"
+                         " out order in [outbox.columns]",
+                         admin->table.quoted);
     if (admin->table.is_computed || admin->table.mark != NULL)
         return error_set(
             error, ERROR_PERMANENT, ERROR_DATABASE,

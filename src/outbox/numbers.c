@@ -28,7 +28,9 @@ enum step_result { STEP_DONE, STEP_BUSY, STEP_REFUSED, STEP_FAILED };
 /* NULL with the session open: PostgreSQL refuses to change a row. */
 static PGresult *change(struct session *session, const struct array *slice, struct error *error)
 {
+    struct error other;
     PGresult *result;
+    bool is_of_row;
 
     if (session_queue(session, "number", 1, slice, false, error) < 0 ||
         session_sync(session, error) < 0)
@@ -37,8 +39,8 @@ static PGresult *change(struct session *session, const struct array *slice, stru
     if (result != NULL && session_skip(session, PGRES_PIPELINE_SYNC, error) == 0)
         return result;
     PQclear(result);
-    if (session->conn != NULL && session_finish(session, error) >= 0 &&
-        !failure_is_of_row(session->failure))
+    is_of_row = failure_is_of_row(session->failure);
+    if (session->conn != NULL && (session_finish(session, &other) < 0 || !is_of_row))
         session_close(session);
     return NULL;
 }

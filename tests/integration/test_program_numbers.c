@@ -286,6 +286,65 @@ TEST(rows_that_arrive_without_a_number_are_named_and_sent_with_one)
     drop_table(fixture, &frameworks[DEBEZIUM]);
 }
 
+/* Of before the switch, two rows of each of 200 keys: one is being changed, one PostgreSQL refuses
+ * to change. Names of the table's columns are those of anybody. */
+TEST(rows_that_cannot_be_numbered_yet_hold_up_few_keys_and_later_none)
+{
+    struct fixture *fixture = *state;
+    PGconn *writer = harness_connect(fixture->url);
+    struct process relay = {0};
+
+    make_table(fixture, &frameworks[DEBEZIUM]);
+    sql(fixture->conn,
+        "ALTER TABLE outboxevent ADD number int DEFAULT 7, ADD chosen int, ADD numbered int,"
+        " ADD slice int, ADD note text, ADD name text, ADD found int; INSERT INTO outboxevent (id,"
+        " aggregatetype, aggregateid, type) SELECT ('00000000-0000-0000-0000-' || lpad(i::text, 12,"
+        " '0'))::uuid, 't', 'k' || i %% 200, CASE WHEN i = 22 THEN 'bad' ELSE 'e' END FROM"
+        " generate_series(1, 400) i");
+    sql(fixture->conn,
+        "ALTER TABLE outboxevent ADD CONSTRAINT good CHECK (type <> 'bad') NOT VALID");
+    init_order(fixture, 5);
+    apply(fixture);
+    init_order(fixture, 0);
+    sql(writer, "BEGIN; UPDATE outboxevent SET type = 'changed' WHERE id::text LIKE '%%211'");
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1, "SELECT (count(*) < 300)::int FROM outboxevent");
+    process_await_words(&relay, "row " UUID("22") " of");
+    sql(writer, "COMMIT");
+    wait_for_number(fixture->conn, 0, LEFT " WHERE aggregateid = 'k11'");
+    assert_int_equal(sql_number(fixture->conn, LEFT " WHERE aggregateid = 'k22'"), 2);
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(relay.status, 0);
+    load_printed(fixture, relay.out);
+    process_free(&relay);
+    sql(fixture->conn, "ALTER TABLE outboxevent DROP CONSTRAINT good");
+    drain_printed(fixture, 0);
+    assert_int_equal(sql_number(fixture->conn, LEFT), 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 400);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM (SELECT line->>'id' AS id, lag(line->>'id')"
+                                " OVER (PARTITION BY line->>'key' ORDER BY place) AS before FROM"
+                                " printed) pairs WHERE id < before"),
+                     0);
+
+    /* From now on nothing waits for such a row. */
+    sql(fixture->conn, "ALTER TABLE outboxevent DISABLE TRIGGER " TRIGGER "; INSERT INTO"
+                       " outboxevent (id, aggregatetype, aggregateid, type) VALUES ('" UUID(
+                           "31") "', 't', 'k', 'bad'); ALTER TABLE outboxevent ENABLE"
+                                 " TRIGGER " TRIGGER);
+    sql(fixture->conn,
+        "ALTER TABLE outboxevent ADD CONSTRAINT good CHECK (type <> 'bad') NOT VALID");
+    sql(fixture->conn, INSERT("32", "'k'") INSERT("33", "NULL"));
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1, LEFT);
+    process_await_words(&relay, "row " UUID("31") " of");
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(relay.status, 0);
+    process_free(&relay);
+    PQfinish(writer);
+    drop_table(fixture, &frameworks[DEBEZIUM]);
+}
+
 TEST(every_way_of_inserting_draws_a_number)
 {
     struct fixture *fixture = *state;
@@ -535,6 +594,34 @@ TEST(init_refuses_what_no_trigger_can_number)
                      5);
     PQfinish(writer);
     sql(fixture->conn, "DROP TABLE outboxevent");
+}
+
+/* After a restore, a setval(), or with rows that were parked by numbers of a column that is gone.
+ */
+TEST(init_lifts_the_sequence_above_all_numbers)
+{
+    struct fixture *fixture = *state;
+
+    set_up_debezium(fixture);
+    sql(fixture->conn,
+        INSERT("01", "'k'") "SELECT setval('outboxevent_order_seq', 1); DROP TRIGGER " TRIGGER
+                            " ON outboxevent");
+    init_order(fixture, 5);
+    apply(fixture);
+    sql(fixture->conn, INSERT("02", "'k'"));
+    assert_int_equal(sql_number(fixture->conn, LEFT " WHERE relay_order > 1000000000001"), 1);
+    sql(fixture->conn, "INSERT INTO outboxevent_parked (id, event_id, key, state) SELECT"
+                       " 1000000000777, '" UUID(
+                           "03") "', 'k', 'dead'; ALTER TABLE outboxevent DROP"
+                                 " relay_order CASCADE; DROP FUNCTION outboxevent_order CASCADE");
+    init_order(fixture, 5);
+    apply(fixture);
+    sql(fixture->conn, INSERT("04", "'k'"));
+    assert_int_equal(sql_number(fixture->conn, LEFT " WHERE relay_order > 1000000000777"), 1);
+    drop_table(fixture, &frameworks[DEBEZIUM]);
+    write_relay_toml(fixture, "[outbox.columns]\norder = \"relay_order\"\n" STDOUT_SINK "\n");
+    init_order(fixture, 3);
+    assert_says(fixture->process.err, "leave out order in [outbox.columns]");
 }
 
 TEST(a_role_with_what_init_grants_numbers_and_sends_rows)

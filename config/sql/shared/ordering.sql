@@ -19,6 +19,12 @@ ALTER SEQUENCE {order_sequence} INCREMENT 1 CACHE 1 NO CYCLE OWNED BY {outbox}.{
 SELECT pg_catalog.setval({order_sequence_text}, 1 OPERATOR(pg_catalog.+) GREATEST(
 {if numbered}
     {first_number}, -- the numbers of the rows that are there stay below
+{if has_id}
+    (SELECT pg_catalog.max({id}) FROM {outbox}),
+{end}
+{if parked_exists}
+    (SELECT pg_catalog.max(CASE WHEN id::pg_catalog.text OPERATOR(pg_catalog.~) '^[0-9]{1,18}$' THEN id::pg_catalog.text::bigint END) FROM {parked}),
+{end}
 {else}
     (SELECT pg_catalog.max({id}) FROM {outbox}), (SELECT pg_catalog.max(id) FROM {parked}),
 {end}

@@ -3,7 +3,8 @@
 -- there. A relay gives a number to rows that lack one.
 {if numbered}
 SELECT 'warning' AS level,
-       format('unsent rows of %s without a number in column %s: %s; a relay numbers them before it sends more',
+       format('unsent rows of %s without a number in column %s: %s; a relay numbers them, later'
+              ' than those that have one unless they are of before the column',
               {outbox_text}, {id_text}, CASE count WHEN 100000 THEN '100000 or more' ELSE count::text END) AS text,
        'outbox-relay check, which says why the order trigger did not draw it' AS fix
 {else}

@@ -1,7 +1,7 @@
 -- use: lane number if numbered
 -- Gives numbers to the rows that lock_unnumbered has locked, drawn from the sequence of the trigger. As long as no
--- relay has seen that all rows have one, the rows are those of before the trigger: their numbers are lower than all that
--- the trigger draws. Returns how many rows were changed, and how many have a number now.
+-- relay has seen that all rows have one, the rows are those of before the trigger: their numbers are lower than all
+-- that the trigger draws. Returns how many rows were changed, and how many have a number now.
 -- $1 int4 -1: the rows have no key, and hence no order.
 WITH relay_drawn AS MATERIALIZED (
     SELECT relay_row, nextval(to_regclass({order_sequence_text}))

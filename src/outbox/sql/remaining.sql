@@ -5,7 +5,8 @@
 -- $1 text[] what this relay's configuration declines: rows that wait for it are left to others.
 SELECT EXISTS (
            SELECT FROM {if position}{position_rows}{else}{outbox}{end}
-           WHERE {if position}true{else}{unsent}{end} AND {if numbered}({id} IS NULL OR {is_not_noted}){else}{is_not_noted}
+           WHERE {if position}true{else}{unsent}{end}
+             AND {if numbered}({id} IS NULL OR {is_not_noted}){else}{is_not_noted}
              AND {if id_is_not_null}true{else}{id} IS NOT NULL{end}{end})
        OR EXISTS (
            SELECT FROM {parked} head
