@@ -44,6 +44,7 @@ struct horizon {
     uint64_t generation;
     uint64_t lowered_count;
     uint64_t begun_anew;    /* ticks that found the ids set back, or another file node */
+    int64_t seen_drawn;     /* `drawn` of the last tick, also if it was of an epoch before */
     int64_t claims_wait_ms; /* claims wait until then for the first scan of the epoch */
     bool ticked;            /* this epoch has had a tick; until then the next four are unknown */
     uint32_t file;          /* the table's file node */
@@ -119,6 +120,7 @@ struct horizon *horizon_open(int slices)
         free(horizon);
         return NULL;
     }
+    horizon->seen_drawn = HORIZON_UNKNOWN;
     begin_epoch(horizon);
     return horizon;
 }
@@ -464,8 +466,9 @@ static bool take_tick(struct horizon *horizon, const struct horizon_tick *tick)
     int64_t stable_low = horizon->stable_low;
     bool long_ended;
 
-    if (horizon->ticked && (tick->file != horizon->file || tick->drawn < horizon->drawn)) {
+    if (tick->drawn < horizon->seen_drawn || (horizon->ticked && tick->file != horizon->file)) {
         horizon->begun_anew++;
+        horizon->seen_drawn = tick->drawn;
         begin_epoch(horizon);
         return false;
     }
@@ -478,6 +481,7 @@ static bool take_tick(struct horizon *horizon, const struct horizon_tick *tick)
         horizon->moved_ms = tick->now_ms;
     assert(horizon->stable_low <= horizon->stable_high && horizon->stable_high <= tick->drawn);
     horizon->drawn = tick->drawn;
+    horizon->seen_drawn = tick->drawn;
     horizon->file = tick->file;
     horizon->ticked = true;
     return true;
