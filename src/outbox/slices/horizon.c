@@ -43,7 +43,7 @@ struct horizon {
     uint64_t epoch;
     uint64_t generation;
     uint64_t lowered_count;
-    uint64_t begun_anew;    /* ticks that found the ids set back, or another file node */
+    uint64_t begun_anew;    /* ticks that found the ids set back */
     int64_t seen_drawn;     /* `drawn` of the last tick, also if it was of an epoch before */
     int64_t claims_wait_ms; /* claims wait until then for the first scan of the epoch */
     bool ticked;            /* this epoch has had a tick; until then the next four are unknown */
@@ -466,8 +466,8 @@ static bool take_tick(struct horizon *horizon, const struct horizon_tick *tick)
     int64_t stable_low = horizon->stable_low;
     bool long_ended;
 
+    horizon->begun_anew += tick->drawn < horizon->seen_drawn;
     if (tick->drawn < horizon->seen_drawn || (horizon->ticked && tick->file != horizon->file)) {
-        horizon->begun_anew++;
         horizon->seen_drawn = tick->drawn;
         begin_epoch(horizon);
         return false;

@@ -61,7 +61,7 @@ void horizon_view_free(struct horizon_view *view);
 /* To be called when a session has connected to `server`. Begins a new epoch, because a crash may
  * have undone both commits and drawn ids. */
 void horizon_connected(struct horizon *horizon, const struct server *server);
-/* How often a tick has found that the sequence was set back, or that the file node changed. */
+/* How often a tick has found that the sequence was set back. */
 uint64_t horizon_begun_anew(struct horizon *horizon);
 /* To be called when something contradicts the state of this epoch. Begins a new one. */
 void horizon_reset(struct horizon *horizon, uint64_t epoch);
