@@ -229,10 +229,12 @@ struct purge {
  * row was sent needs. Returns 0, or -1 with *error set. */
 int admin_thin_positions(struct admin *admin, struct error *error);
 
-/* The highest ids drawn, when the last round ended and now; 0: not known. */
+/* The highest ids drawn, when the last round ended and now (0: not known), and partitions. */
 struct ahead {
     int64_t drawn;
     int64_t now;
+    bool is_short; /* hardly a partition is ahead of them */
+    bool is_told;
 };
 
 /* Makes partitions ahead of the ids, where `init --partitions` has made the outbox. A lock that

@@ -3,8 +3,8 @@
  * dropped, and others are made ahead of the ids.
  *
  * A partition is dropped in one transaction that first locks the slices, so that no lane claims or
- * parks, and the partition, so that nothing is written to it any more. Then one query looks at each
- * of its rows. An INSERT that has drawn an id of the partition and has not come to it yet holds a
+ * parks, and the partition, so that nobody uses it any more. Then one query looks at each of its
+ * rows. An INSERT that has drawn an id of the partition and has not come to it yet holds a
  * lock on the outbox: it ends before the DROP, or the DROP gives way. An INSERT waits for the DROP
  * no longer than drop_partition.sql says; when the lock cannot be had by then, the partition is
  * emptied, for which no INSERT waits, and dropped in another round.
@@ -22,7 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MADE_MAX 20 /* partitions in a round */
+#define MADE_MAX 20  /* partitions in a round */
+#define NAMES_MAX 20 /* that are tried for one */
 
 enum { FAILED = -1, NOT_SENT = -2 };
 
@@ -48,6 +49,12 @@ static void roll_back(struct admin *admin)
 static bool is_busy(const struct error *error)
 {
     return error_is_sqlstate(error, "55P03") || error_is_sqlstate(error, "57014");
+}
+
+/* Another relay was faster. */
+static bool is_gone(const struct error *error)
+{
+    return error_is_sqlstate(error, "42P01");
 }
 
 /* A commit waits for no standby while others wait for its locks. */
@@ -105,15 +112,17 @@ static int drop_or_empty(struct admin *admin, bool has_rows, bool *waits, struct
     return has_rows ? execute(admin, statement_empty_partition, error) : 0;
 }
 
-/* Returns how many rows are gone; or what prove() does, and nothing is changed. */
+/* Returns how many rows are gone; or what prove() does, and no row is gone. */
 static int64_t drop(struct admin *admin, const char *age, bool *waits, struct error *error)
 {
-    int64_t rows = begin(admin, error) == 0 ? prove(admin, age, error) : FAILED;
+    int64_t rows = FAILED;
 
-    if (rows >= 0 && (drop_or_empty(admin, rows > 0, waits, error) < 0 ||
-                      session_execute(&admin->session, "COMMIT", error) < 0))
+    if (begin(admin, error) == 0 && note(admin, error) == 0)
+        rows = prove(admin, age, error);
+    if ((rows >= 0 && drop_or_empty(admin, rows > 0, waits, error) < 0) ||
+        (rows != FAILED && session_execute(&admin->session, "COMMIT", error) < 0))
         rows = FAILED;
-    if (rows < 0)
+    if (rows == FAILED)
         roll_back(admin);
     return rows;
 }
@@ -132,8 +141,10 @@ int admin_drop_partitions(struct admin *admin, const char *age,
     PGresult *found = read_droppable(admin, age, error);
     int status = found != NULL ? 0 : -1;
     bool waits = false;
+    bool is_used = false; /* the lanes must not wait for each partition that somebody reads */
 
-    for (int row = 0; status == 0 && row < PQntuples(found) && !is_over(closure); row++) {
+    for (int row = 0; status == 0 && !is_used && row < PQntuples(found) && !is_over(closure);
+         row++) {
         int64_t rows;
 
         admin->partition = PQgetvalue(found, row, 0);
@@ -145,8 +156,9 @@ int admin_drop_partitions(struct admin *admin, const char *age,
         } else if (admin->session.conn == NULL) {
             status = -1;
         } else if (rows == FAILED && is_busy(error)) {
+            is_used = true;
             log_debug("partition %s is kept for now: %s", admin->partition, error->text);
-        } else if (rows == FAILED && purge->refused++ == 0) {
+        } else if (rows == FAILED && !is_gone(error) && purge->refused++ == 0) {
             (void)snprintf(purge->row, sizeof purge->row, "%s", admin->partition);
             (void)snprintf(purge->why, sizeof purge->why, "%.500s", error->text);
             purge->fix = "";
@@ -195,20 +207,33 @@ static int find_next(struct admin *admin, struct ahead *ahead, bool *lacks, int6
     }
     if (PQntuples(next) > 0)
         ahead->now = strtoll(PQgetvalue(next, 0, 2), NULL, 10);
+    ahead->is_short = *lacks && strtol(PQgetvalue(next, 0, 3), NULL, 10) < PARTITIONS_FEW;
     PQclear(next);
     return 0;
 }
 
-static int add(struct admin *admin, int64_t from, int64_t to, struct error *error)
+/* Returns 1 when a table has that name. */
+static int create(struct admin *admin, int64_t from, int64_t to, int taken, struct error *error)
 {
-    char *sql = schema_partition_sql(&admin->table, admin->options, from, to);
-    int status =
-        sql == NULL ? error_no_memory(error) : execute(admin, statement_own_partition, error);
+    char *sql = schema_partition_sql(&admin->table, admin->options, from, to, taken);
+    int status = sql == NULL ? error_no_memory(error)
+                             : session_execute(&admin->session, "SAVEPOINT relay_name", error);
 
     if (status == 0)
         status = session_execute(&admin->session, sql, error);
     free(sql);
-    return status < 0 || session_execute(&admin->session, "RESET role", error) < 0
+    if (status < 0 && error_is_sqlstate(error, "42P07"))
+        status = session_execute(&admin->session, "ROLLBACK TO relay_name", error) < 0 ? -1 : 1;
+    return status;
+}
+
+static int add(struct admin *admin, int64_t from, int64_t to, struct error *error)
+{
+    int status = execute(admin, statement_own_partition, error) < 0 ? -1 : 1;
+
+    for (int taken = 0; status > 0 && taken < NAMES_MAX; taken++)
+        status = create(admin, from, to, taken, error);
+    return status != 0 || session_execute(&admin->session, "RESET role", error) < 0
                ? -1
                : note(admin, error);
 }
@@ -244,8 +269,15 @@ int admin_make_partitions(struct admin *admin, struct ahead *ahead, struct error
     }
     ahead->drawn = ahead->now;
     if (status < 0 && admin->session.conn != NULL && is_busy(error)) {
+        if (ahead->is_short && !ahead->is_told)
+            log_event(LOG_WARN, LOG_FIELDS(.error = error->text),
+                      "no partition can be made while transactions use table %s, and its ids come"
+                      " to the end of those that there are",
+                      admin->table.quoted);
+        ahead->is_told = ahead->is_told || ahead->is_short;
         log_debug("a partition will be made later: %s", error->text);
         return 0;
     }
+    ahead->is_told = false;
     return status;
 }

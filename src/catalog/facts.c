@@ -540,6 +540,7 @@ static const struct sql_fact facts[] = {
     {"created_at", .put_named = put_value, .column = COLUMN_CREATED_AT},
     {"sent_at", .put_named = put_column, .column = COLUMN_SENT_AT},
     {"sent_time", .put = put_sent_time},
+    {"partitions_few", .text = FACT_NUMBER(PARTITIONS_FEW)},
     {"xid", .put_named = put_column, .column = COLUMN_XID},
     {"id_as_sent", .put_named = put_as_sent, .column = COLUMN_ID},
     {"event_id_as_sent", .put_named = put_as_sent, .column = COLUMN_EVENT_ID},

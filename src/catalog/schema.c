@@ -16,6 +16,7 @@ struct expansion {
     const struct schema_grant *grant; /* only for init --grant, otherwise NULL */
     const char *drawn;                /* quoted; only for init --order-trigger, otherwise NULL */
     int64_t from, to;                 /* of a partition */
+    int taken;                        /* names of it that others have */
 };
 
 static char *render(const struct expansion *expansion, const char *statement, const char *names);
@@ -110,7 +111,8 @@ static int put_partition(FILE *out, const void *about, const struct sql_fact *fa
     char name[QUOTED_BYTES_MAX];
 
     if (strcmp(fact->name, "partition") == 0)
-        (void)snprintf(name, sizeof name, "%s_p%" PRId64, table->stem, expansion->from);
+        (void)snprintf(name, sizeof name, expansion->taken > 0 ? "%s_p%" PRId64 "_%d" : "%s_p%" PRId64,
+                       table->stem, expansion->from, expansion->taken);
     else
         (void)snprintf(name, sizeof name, "%s_default", table->stem);
     (void)fprintf(out, "%s.\"", table->schema_quoted);
@@ -127,7 +129,7 @@ static int put_first_partitions(FILE *out, const void *about)
 
     for (int i = 0; i < PARTITIONS_AHEAD && status == 0; i++) {
         char *sql =
-            schema_partition_sql(expansion->table, expansion->options, i * rows, (i + 1) * rows);
+            schema_partition_sql(expansion->table, expansion->options, i * rows, (i + 1) * rows, 0);
 
         status = sql != NULL && fputs(sql, out) >= 0 ? 0 : -1;
         free(sql);
@@ -318,9 +320,10 @@ char *schema_sql(const struct table *table, const struct outbox_options *options
 }
 
 char *schema_partition_sql(const struct table *table, const struct outbox_options *options,
-                           int64_t from, int64_t to)
+                           int64_t from, int64_t to, int taken)
 {
-    const struct expansion expansion = {.table = table, .options = options, .from = from, .to = to};
+    const struct expansion expansion = {
+        .table = table, .options = options, .from = from, .to = to, .taken = taken};
 
     return render(&expansion, statement_add_partition, "");
 }

@@ -45,10 +45,12 @@ char *schema_order_sql(const struct table *table, const struct outbox_options *o
 char *schema_order_body(const struct table *table, const struct outbox_options *options);
 const char *schema_order_config(const struct table *table);
 
-/* The SQL that adds a partition for the ids from `from` on, below `to`. */
+/* The SQL that adds a partition for the ids from `from` on, below `to`; others have so many of its
+ * names. */
 char *schema_partition_sql(const struct table *table, const struct outbox_options *options,
-                           int64_t from, int64_t to);
+                           int64_t from, int64_t to, int taken);
 #define PARTITIONS_AHEAD 3 /* that are empty */
+#define PARTITIONS_FEW 2   /* fewer are soon not enough */
 
 struct schema_grant {
     const char *role;     /* quoted */

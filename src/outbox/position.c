@@ -59,8 +59,6 @@ static int begin_anew(struct outbox *outbox, const struct array *system, struct 
             log_warn("ids of table %s may begin anew: each slice is read from its first row",
                      outbox->table.quoted);
         PQclear(moved);
-        if (note_partitions(outbox, error) < 0)
-            return -1;
     }
     return session_execute(session, "COMMIT", error);
 }

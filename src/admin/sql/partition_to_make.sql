@@ -1,6 +1,6 @@
 -- use: desk partition_to_make if partitioned
 -- Where relays make partitions (`init --partitions`): the ids of the next one, the first and the one after the last
--- (NULL: enough are ahead); and the highest id drawn. Enough are those that last for ten rounds like the last one. Rows
+-- (NULL: enough are ahead); the highest id drawn; and how many are ahead. Enough are those that last for ten rounds like the last one. Rows
 -- whose ids have run ahead of all partitions lie in the default one: the next partition begins behind what is drawn
 -- while it is made, and where there are no rows.
 -- $1 int8 the highest id drawn a round ago; NULL: not known.
@@ -13,7 +13,7 @@ WITH wanted AS (
            coalesce(bool_or(end_id IS NULL AND NOT is_default), false) AS is_open
     FROM wanted, {partitions}
 )
-SELECT first_id, first_id + rows AS end_id, drawn
+SELECT first_id, first_id + rows AS end_id, drawn, empty
 FROM wanted,
      ahead,
      LATERAL (

@@ -9,7 +9,7 @@ WITH drawn AS ({id_sequence}), partitions AS MATERIALIZED (
 SELECT quoted
 FROM partitions
 WHERE end_id - 1 <= (SELECT pg_sequence_last_value(oid) FROM drawn)
-  AND (SELECT bool_and(is_ours) FROM partitions)
+  AND needed_by IS NULL AND (SELECT bool_and(is_ours) FROM partitions)
   AND NOT EXISTS (
       SELECT FROM generate_series(0, {slices} - 1) relay_slices (relay_slice),
       LATERAL (

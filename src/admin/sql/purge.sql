@@ -22,6 +22,7 @@ WITH purged AS (
         LIMIT {purge_rows}
         {end}))
       AND {sent_time} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
+      {if partitioned}AND {partitions_noted}{end}
     RETURNING 1
 )
 SELECT count(*) FROM purged

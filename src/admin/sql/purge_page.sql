@@ -8,6 +8,7 @@ FROM (
     SELECT {row_of_purge} AS relay_row, {id} AS relay_id, {sent_time} AS relay_sent_at
     FROM {purged_table} {outbox_name}
     WHERE ($2::text = '' OR {id} > nullif($2::text, '')::{id_type}) AND {was_sent}
+      {if partitioned}AND {partitions_noted}{end}
     ORDER BY {id} LIMIT {purge_rows}
 ) oldest
 WHERE relay_sent_at < clock_timestamp() - $1::int8 * interval '1 millisecond'

@@ -1,14 +1,16 @@
 -- use: check check_58_partitions if partitioned
 -- Of check: the partitions of the outbox, who makes and who drops them, and what somebody has done to them by hand.
-WITH drawn AS ({id_sequence}), partitions AS MATERIALIZED (
+WITH drawn AS (
+    SELECT coalesce(max(pg_sequence_last_value(oid)), 0) AS highest FROM ({id_sequence}) ids
+), partitions AS MATERIALIZED (
     SELECT * FROM {partitions}
 ), about AS (
     SELECT count(*) AS number, max(end_id) AS end_id, min(quoted) FILTER (WHERE is_default) AS default_name,
            coalesce(bool_or(end_id IS NULL AND NOT is_default), false) AS is_open,
            min(quoted) FILTER (WHERE NOT is_ours) AS foreign_name,
-           (SELECT coalesce(pg_sequence_last_value(oid), 0) FROM drawn) AS highest,
+           count(*) FILTER (WHERE first_id > highest) AS ahead, (SELECT highest FROM drawn) AS highest,
            (SELECT value FROM {control} WHERE kind = 'setting' AND name = 'partition rows') AS rows
-    FROM partitions
+    FROM partitions, drawn
 ), outbox AS (
     SELECT c.relnamespace, '"' || replace(n.nspname, '"', '""') || '"' AS schema, c.relowner,
            '"' || replace(pg_get_userbyid(c.relowner), '"', '""') || '"' AS owner
@@ -29,6 +31,11 @@ SELECT CASE WHEN default_name IS NULL THEN 'error' ELSE 'warning' END,
             ELSE format('ALTER TABLE %s: add partitions, with what has made the others', {outbox_text}) END
 FROM about WHERE NOT is_open AND coalesce(end_id, 0) <= highest + 1
 UNION ALL
+SELECT 'warning', format('the ids of %s, %s by now, come to the end of its partitions, at %s: relays could not make'
+                         ' another one, as while a transaction uses the outbox, or none runs', {outbox_text}, highest,
+                         end_id), 'outbox-relay run'
+FROM about WHERE rows IS NOT NULL AND NOT is_open AND end_id > highest + 1 AND ahead < {partitions_few}
+UNION ALL
 SELECT 'note', format('relays make no partitions of %s: somebody else must, before its ids come to %s', {outbox_text},
                       end_id), ''
 FROM about WHERE rows IS NULL AND NOT is_open
@@ -37,6 +44,12 @@ SELECT 'warning', format('role "%s" does not own partition %s: rows are purged o
                          session_user, foreign_name),
        format('GRANT %s TO %s;', owner, {role_text})
 FROM about, outbox WHERE foreign_name IS NOT NULL
+UNION ALL
+SELECT 'warning', format('%s needs partition %s: its rows are purged one by one, and VACUUM has to follow', needed_by,
+                         quoted), ''
+FROM partitions
+WHERE needed_by IS NOT NULL AND end_id IS NOT NULL AND first_id = (
+    SELECT min(first_id) FROM partitions WHERE needed_by IS NOT NULL AND end_id IS NOT NULL)
 UNION ALL
 SELECT 'warning', format('role "%s" cannot make partitions: it is no member of %s, which owns %s', session_user, owner,
                          {outbox_text}),

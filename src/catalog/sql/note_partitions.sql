@@ -4,12 +4,17 @@
 -- that moment. When it is attached again, its rows are judged by that: it becomes the segments between its first and
 -- its last id, and claims begin there. Rows of another one that is attached are judged by the progress that there is.
 -- Then the number of the transaction makes the setting another one, so that all lanes notice.
+-- In another cluster than that of the positions, which begins them anew (position_anew.sql), nothing is noted.
 -- Notes those that are gone, and one of those that have come. Returns what is to be said, a row for each of them.
-WITH noted AS MATERIALIZED (
+WITH positions AS MATERIALIZED (
+    SELECT FROM {control}
+    WHERE kind = 'setting' AND name = 'position'
+      AND split_part(value, ' ', 3) = (SELECT system_identifier::text FROM pg_control_system())
+), noted AS MATERIALIZED (
     SELECT substr(name, 11) AS oid, value::jsonb AS about, jsonb_typeof(value::jsonb -> 'left') IS NOT NULL AS has_left
-    FROM {control} WHERE kind = 'setting' AND name ~ '^partition [0-9]+$'
+    FROM {control} WHERE kind = 'setting' AND name ~ '^partition [0-9]+$' AND EXISTS (SELECT FROM positions)
 ), now AS MATERIALIZED (
-    SELECT oid::text, quoted, first_id, end_id FROM {partitions}
+    SELECT oid::text, quoted, first_id, end_id FROM {partitions} WHERE EXISTS (SELECT FROM positions)
 ), gone AS (
     SELECT oid, about,
            CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid::text = noted.oid) THEN

@@ -4,8 +4,8 @@
 -- another cluster, into which the tables were restored, the snapshots say nothing: what lies below the low ids is sent,
 -- as from now on a snapshot says. The setting has the highest of them, because those rows may have higher numbers of
 -- transactions than this cluster.
--- Older progress is about other ids, and goes. The number of the transaction makes the setting another one each time:
--- all lanes have to notice.
+-- Older progress is about other ids, and goes. Partitions are noted as they are. The number of the transaction makes
+-- the setting another one each time: all lanes have to notice.
 -- Returns a row for each slice that has a position.
 -- $1 text the identity of the cluster.
 WITH before AS MATERIALIZED (
@@ -34,6 +34,12 @@ WITH before AS MATERIALIZED (
     SELECT 'setting', 'position', ({position_nodes}) || ' ' || $1::text || ' '
            || CASE WHEN is_same THEN '' ELSE coalesce(relay_highest::text, '') END || ' ' || pg_current_xact_id()
     FROM before, (SELECT count(*) FROM ended) ended, (SELECT count(*) FROM older) older
+    {if partitioned}
+    UNION ALL
+    SELECT 'setting', 'partition ' || oid,
+           jsonb_build_object('name', quoted, 'first', first_id, 'end', end_id)::text
+    FROM {partitions}, (SELECT count(*) FROM ended) ended
+    {end}
     RETURNING 1
 )
 SELECT FROM moved WHERE (SELECT count(*) FROM noted) > 0

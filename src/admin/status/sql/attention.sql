@@ -56,6 +56,11 @@ SELECT CASE WHEN "default" IS NULL THEN 'error' ELSE 'warning' END,
 FROM jsonb_to_record($1::jsonb -> '_partitions') p ("end" int8, "default" text, open bool, drawn int8)
 WHERE NOT open AND coalesce("end", 0) <= drawn + 1
 UNION ALL
+SELECT 'warning', format('the ids, %s by now, come to the end of the partitions, at %s', drawn, "end"),
+       'outbox-relay check', NULL, NULL
+FROM jsonb_to_record($1::jsonb -> '_partitions') p ("end" int8, open bool, drawn int8, ahead int, made bool)
+WHERE NOT open AND made AND "end" > drawn + 1 AND ahead < {partitions_few}
+UNION ALL
 -- What keeps this command from reading figures may keep a relay from answering.
 SELECT 'warning', format(CASE WHEN count(*) = 1 THEN 'relay %s does not answer: it %s'
                          ELSE 'relay %s and %3$s more do not answer: they %2$s' END, min(name), CASE
