@@ -2,6 +2,7 @@
 
 #include "catalog/pauses.h"
 #include "catalog/refused.h"
+#include "catalog/schema.h"
 #include "catalog/sql_text.h"
 #include "sql/statements.h"
 

@@ -111,8 +111,9 @@ static int put_partition(FILE *out, const void *about, const struct sql_fact *fa
     char name[QUOTED_BYTES_MAX];
 
     if (strcmp(fact->name, "partition") == 0)
-        (void)snprintf(name, sizeof name, expansion->taken > 0 ? "%s_p%" PRId64 "_%d" : "%s_p%" PRId64,
-                       table->stem, expansion->from, expansion->taken);
+        (void)snprintf(name, sizeof name,
+                       expansion->taken > 0 ? "%s_p%" PRId64 "_%d" : "%s_p%" PRId64, table->stem,
+                       expansion->from, expansion->taken);
     else
         (void)snprintf(name, sizeof name, "%s_default", table->stem);
     (void)fprintf(out, "%s.\"", table->schema_quoted);

@@ -282,6 +282,126 @@ TEST(a_partition_that_was_detached_is_sent_once_it_is_attached_again)
                      1600);
 }
 
+/* The second half of the rows of p0 comes while it is detached, and more is sent meanwhile. */
+static void attach_with_unsent_rows(struct fixture *fixture)
+{
+    insert_rows(fixture->conn, 1, 500);
+    drain_printed(fixture, 0);
+    insert_rows(fixture->conn, 501, 200);
+    sql(fixture->conn, "ALTER TABLE outbox DETACH PARTITION outbox_p0;"
+                       " SELECT setval('outbox_id_seq', 1500)");
+    insert_rows(fixture->conn, 701, 900);
+    drain_printed(fixture, 0);
+    make_old(fixture->conn);
+    sql(fixture->conn,
+        "ALTER TABLE outbox ATTACH PARTITION outbox_p0 FOR VALUES FROM (0) TO (1000)");
+}
+
+TEST(a_purge_keeps_the_unsent_rows_of_a_partition_that_is_attached_again_while_no_relay_runs)
+{
+    struct fixture *fixture = *state;
+
+    attach_with_unsent_rows(fixture);
+    purge(fixture, 0);
+    assert_int_equal(sql_number(fixture->conn, PARTITION("p0")), 1);
+    drain_printed(fixture, 0);
+    assert_printed(fixture, 1600);
+}
+
+TEST(rows_that_are_purged_one_by_one_are_judged_after_their_partition_was_noted)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE VIEW recent AS SELECT * FROM outbox_p0");
+    attach_with_unsent_rows(fixture);
+    purge(fixture, 0);
+    drain_printed(fixture, 0);
+    assert_printed(fixture, 1600);
+    make_old(fixture->conn);
+    purge_until(fixture, 1100, PARTITION("p1000"));
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM recent"), 0);
+}
+
+TEST(rows_that_were_sent_are_not_sent_again_after_a_restore_into_another_cluster)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture->conn, 1, 2400);
+    drain_printed(fixture, 0);
+    insert_rows(fixture->conn, 2401, 5);
+    drain_printed(fixture, 0); /* now the first 2,400 lie below the low ids */
+    insert_rows(fixture->conn, 2406, 5);
+    make_old(fixture->conn);
+    sql(fixture->conn, /* what a restore changes: the identity and the partitions' numbers */
+        "UPDATE outbox_control SET value = regexp_replace(value, '^\\S+ (\\S+) \\S+',"
+        " '1 \\1 7000000000000000001') WHERE name = 'position';"
+        " UPDATE outbox_control SET name = 'partition 9' || substr(name, 11)"
+        " WHERE name ~ '^partition [0-9]'");
+    purge(fixture, 0); /* no relay has begun the positions anew */
+    drain_printed(fixture, 0);
+    assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed") <= 2415);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
+                     2410);
+    insert_rows(fixture->conn, 2411, 5);
+    drain_printed(fixture, 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
+                     2415);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_control WHERE"
+                                               " name ~ '^partition [0-9]'"),
+                     4);
+}
+
+TEST(a_partition_that_a_foreign_key_or_a_view_needs_is_purged_row_by_row_and_named)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE VIEW recent AS SELECT * FROM outbox_p0");
+    insert_rows(fixture->conn, 1, 2400);
+    drain_printed(fixture, 0);
+    make_old(fixture->conn);
+    purge_until(fixture, 1999, PARTITION("p1000"));
+    assert_int_equal(sql_number(fixture->conn, PARTITION("p0")), 1);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_says(fixture->process.out, "recent needs partition \"public\".\"outbox_p0\"");
+    sql(fixture->conn, "DROP VIEW recent; CREATE TABLE child (id bigint REFERENCES outbox (id))");
+    insert_rows(fixture->conn, 2401, 1000);
+    drain_printed(fixture, 0);
+    make_old(fixture->conn);
+    purge_until(fixture, 1401, "SELECT count(*) FROM outbox");
+    assert_int_equal(sql_number(fixture->conn, PARTITION("p2000")), 1);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_says(fixture->process.out, "foreign key child_id_fkey of ");
+}
+
+TEST(while_a_transaction_reads_the_outbox_relays_go_on_and_say_that_partitions_become_few)
+{
+    struct fixture *fixture = *state;
+    struct process other = {0};
+    PGconn *reader = harness_connect(fixture->url);
+
+    sql(fixture->conn, "ALTER TABLE outbox DETACH PARTITION outbox_p2000"); /* a name is taken */
+    insert_rows(fixture->conn, 1, 999);
+    configure_with(fixture, "retention = \"10s\""); /* a round a second */
+    sql(reader, "BEGIN; SELECT count(*) FROM outbox");
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_times(&fixture->process, "\"topic\"", 999);
+    process_await_words(&fixture->process, "no partition can be made while transactions use");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            process_run(&other, NULL, i == 0 ? "check" : "status", "-c", fixture->config, NULL), 0);
+        assert_says(other.out, "come to the end of ");
+        process_free(&other);
+    }
+    sql(reader, "COMMIT");
+    wait_for_number(fixture->conn, 1, PARTITION("p2000_1"));
+    wait_for_number(fixture->conn, 1, "SELECT ((" AHEAD ") >= 3)::int");
+    insert_rows(fixture->conn, 1000, 1500);
+    process_await_times(&fixture->process, "\"topic\"", 2499);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_default"), 0);
+    process_stop(&fixture->process, SIGTERM);
+    PQfinish(reader);
+}
+
 TEST(rows_at_the_same_place_of_two_partitions_are_parked_explained_and_sent_again_by_their_ids)
 {
     struct fixture *fixture = *state;
