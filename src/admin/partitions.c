@@ -24,6 +24,7 @@
 
 #define MADE_MAX 20  /* partitions in a round */
 #define NAMES_MAX 20 /* that are tried for one */
+#define USED_MAX 3   /* that somebody uses, which lanes wait for in a round */
 
 enum { FAILED = -1, NOT_SENT = -2 };
 
@@ -141,9 +142,9 @@ int admin_drop_partitions(struct admin *admin, const char *age,
     PGresult *found = read_droppable(admin, age, error);
     int status = found != NULL ? 0 : -1;
     bool waits = false;
-    bool is_used = false; /* the lanes must not wait for each partition that somebody reads */
+    int used = 0;
 
-    for (int row = 0; status == 0 && !is_used && row < PQntuples(found) && !is_over(closure);
+    for (int row = 0; status == 0 && used < USED_MAX && row < PQntuples(found) && !is_over(closure);
          row++) {
         int64_t rows;
 
@@ -156,7 +157,7 @@ int admin_drop_partitions(struct admin *admin, const char *age,
         } else if (admin->session.conn == NULL) {
             status = -1;
         } else if (rows == FAILED && is_busy(error)) {
-            is_used = true;
+            used++;
             log_debug("partition %s is kept for now: %s", admin->partition, error->text);
         } else if (rows == FAILED && !is_gone(error) && purge->refused++ == 0) {
             (void)snprintf(purge->row, sizeof purge->row, "%s", admin->partition);

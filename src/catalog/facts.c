@@ -1,8 +1,8 @@
 #include "catalog/facts.h"
 
+#include "catalog/partitions.h"
 #include "catalog/pauses.h"
 #include "catalog/refused.h"
-#include "catalog/schema.h"
 #include "catalog/sql_text.h"
 #include "sql/statements.h"
 

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#define PARTITIONS_FEW 2 /* that are ahead: fewer are soon not enough */
+
 /* Logs what note_partitions.sql says. Returns whether there may be more to note. */
 bool partitions_say(const PGresult *notes);
 

@@ -50,7 +50,6 @@ const char *schema_order_config(const struct table *table);
 char *schema_partition_sql(const struct table *table, const struct outbox_options *options,
                            int64_t from, int64_t to, int taken);
 #define PARTITIONS_AHEAD 3 /* that are empty */
-#define PARTITIONS_FEW 2   /* fewer are soon not enough */
 
 struct schema_grant {
     const char *role;     /* quoted */

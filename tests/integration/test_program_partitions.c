@@ -290,7 +290,7 @@ static void attach_with_unsent_rows(struct fixture *fixture)
     insert_rows(fixture->conn, 501, 200);
     sql(fixture->conn, "ALTER TABLE outbox DETACH PARTITION outbox_p0;"
                        " SELECT setval('outbox_id_seq', 1500)");
-    insert_rows(fixture->conn, 701, 900);
+    insert_rows(fixture->conn, 701, 300);
     drain_printed(fixture, 0);
     make_old(fixture->conn);
     sql(fixture->conn,
@@ -305,7 +305,9 @@ TEST(a_purge_keeps_the_unsent_rows_of_a_partition_that_is_attached_again_while_n
     purge(fixture, 0);
     assert_int_equal(sql_number(fixture->conn, PARTITION("p0")), 1);
     drain_printed(fixture, 0);
-    assert_printed(fixture, 1600);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 1000);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
+                     1000);
 }
 
 TEST(rows_that_are_purged_one_by_one_are_judged_after_their_partition_was_noted)
@@ -316,10 +318,11 @@ TEST(rows_that_are_purged_one_by_one_are_judged_after_their_partition_was_noted)
     attach_with_unsent_rows(fixture);
     purge(fixture, 0);
     drain_printed(fixture, 0);
-    assert_printed(fixture, 1600);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 1000);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
+                     1000);
     make_old(fixture->conn);
-    purge_until(fixture, 1100, PARTITION("p1000"));
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM recent"), 0);
+    purge_until(fixture, 700, "SELECT count(*) FROM recent");
 }
 
 TEST(rows_that_were_sent_are_not_sent_again_after_a_restore_into_another_cluster)

@@ -1,8 +1,8 @@
 -- use: desk partition_to_make if partitioned
 -- Where relays make partitions (`init --partitions`): the ids of the next one, the first and the one after the last
--- (NULL: enough are ahead); the highest id drawn; and how many are ahead. Enough are those that last for ten rounds like the last one. Rows
--- whose ids have run ahead of all partitions lie in the default one: the next partition begins behind what is drawn
--- while it is made, and where there are no rows.
+-- (NULL: enough are ahead); the highest id drawn; and how many are ahead. Enough are those that last for ten rounds
+-- like the last one. Rows whose ids have run ahead of all partitions lie in the default one: the next partition begins
+-- behind what is drawn while it is made, and where there are no rows.
 -- $1 int8 the highest id drawn a round ago; NULL: not known.
 WITH wanted AS (
     SELECT rows, coalesce(pg_sequence_last_value(oid), 0) AS drawn

@@ -1,6 +1,6 @@
 -- use: desk partitions_kept if partitioned
--- The partitions whose old rows are deleted one by one, because they have no last id or something else needs them: name. The whole outbox, if a
--- partition is not this role's to drop.
+-- The partitions whose old rows are deleted one by one, because they have no last id or something else needs them:
+-- name. The whole outbox, if a partition is not this role's to drop.
 WITH partitions AS MATERIALIZED (
     SELECT * FROM {partitions}
 )

@@ -62,9 +62,10 @@ WITH positions AS MATERIALIZED (
     RETURNING 1
 ), ended AS (
     DELETE FROM {control}
-    WHERE kind = 'setting' AND (name = 'position' OR name IN (SELECT 'partition ' || oid FROM gone
-                                                              UNION ALL SELECT 'partition ' || oid FROM come
-                                                              UNION ALL SELECT 'partition ' || oid FROM dropped))
+    WHERE kind = 'setting' AND EXISTS (SELECT FROM positions)
+      AND (name = 'position' OR name IN (SELECT 'partition ' || oid FROM gone
+                                         UNION ALL SELECT 'partition ' || oid FROM come
+                                         UNION ALL SELECT 'partition ' || oid FROM dropped))
     RETURNING name, value
 ), renewed AS (
     INSERT INTO {control} (kind, name, value)

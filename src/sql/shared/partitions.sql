@@ -1,6 +1,6 @@
 -- Part of a FROM: the partitions of the outbox as the catalog has them: name, the first id, the one after the last
--- (NULL: no such bound), whether this role may drop it, and a foreign key or a view that keeps it from that (NULL: none).
--- One that is being detached belongs to it no more.
+-- (NULL: no such bound), whether this role may drop it, and a foreign key or a view that keeps it from that (NULL:
+-- none). One that is being detached belongs to it no more.
 (
     SELECT c.oid, '"' || replace(n.nspname, '"', '""') || '"."' || replace(c.relname, '"', '""') || '"' AS quoted,
            bound = 'DEFAULT' AS is_default, pg_has_role(c.relowner, 'USAGE') AS is_ours,
