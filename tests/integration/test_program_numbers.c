@@ -276,7 +276,7 @@ TEST(rows_that_arrive_without_a_number_are_named_and_sent_with_one)
         wait_for_number(fixture->conn, 0, LEFT);
         sql(fixture->conn, INSERT("05", "NULL"));
         wait_for_number(fixture->conn, 0, LEFT);
-        process_await_times(&relay, NUMBERED, 3);
+        process_await_times(&relay, NUMBERED, 2); /* one line may be about both later rows */
         process_stop(&relay, SIGTERM);
         assert_int_equal(relay.status, 0);
         assert_int_equal(count_lines(relay.out), 5);
