@@ -105,28 +105,34 @@ static int put_index(struct admin *admin, FILE *out, struct error *error)
     return put_and_free(schema_index_sql(&table, admin->options), out, error);
 }
 
-/* Changes the number of slices in one transaction, in which positions end: they are of a number of
- * slices. */
+/* Ends the positions, which are of a number of slices. The transaction stays open. */
+static int put_leave(const struct admin *admin, FILE *out, struct error *error)
+{
+    struct outbox_options before = *admin->options;
+    const struct table_facts tables = {&admin->table, &before};
+    const struct sql_facts of_tables = table_facts(&tables);
+    size_t len;
+    char *sql;
+
+    before.slices = admin->table.slices;
+    sql = sql_render(statement_position_leave, &of_tables);
+    if (sql == NULL)
+        return error_no_memory(error);
+    len = strlen(sql);
+    while (len > 0 && strncmp(sql + len, "COMMIT", strlen("COMMIT")) != 0)
+        len--;
+    (void)fwrite(sql, 1, len, out);
+    free(sql);
+    return 0;
+}
+
 static int put_number_of_slices(struct admin *admin, FILE *out, struct error *error)
 {
     const struct table *table = &admin->table;
-    struct outbox_options before = *admin->options;
-    const struct table_facts tables = {table, &before};
-    const struct sql_facts of_tables = table_facts(&tables);
-    char *leave = NULL;
-    char *end;
 
-    before.slices = table->slices;
-    if (before.on_sent == ON_SENT_POSITION && table->slices > 0) {
-        leave = sql_render(statement_position_leave, &of_tables);
-        end = leave != NULL ? strstr(leave, "COMMIT") : NULL;
-        if (end == NULL) {
-            free(leave);
-            return error_no_memory(error);
-        }
-        *end = '\0';
-        (void)fputs(leave, out);
-        free(leave);
+    if (admin->options->on_sent == ON_SENT_POSITION && table->slices > 0) {
+        if (put_leave(admin, out, error) < 0)
+            return -1;
     } else {
         (void)fprintf(out, "BEGIN;\nLOCK TABLE %s IN ACCESS EXCLUSIVE MODE;\n",
                       table->slice_quoted);

@@ -1,7 +1,7 @@
 /*
  * on_sent = "position": rows are never touched, the position of a slice says what is sent.
  */
-#include "integration/program.h"
+#include "integration/position_rows.h"
 
 #include <signal.h>
 
@@ -26,23 +26,6 @@ static int set_up_position(void **state)
 }
 
 FIXTURE(set_up_position, fixture_close)
-
-/* Rows of seven keys; the payload of a row is its number, which rises within each key. */
-static void insert_rows(PGconn *conn, int first, int count)
-{
-    sql(conn,
-        "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i %% 7, to_jsonb(i)"
-        " FROM generate_series(%d, %d) i",
-        first, first + count - 1);
-}
-
-static void assert_printed(struct fixture *fixture, int rows)
-{
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), rows);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     rows);
-    assert_keys_printed_in_order(fixture);
-}
 
 static void start_relay(struct fixture *fixture)
 {
@@ -401,14 +384,19 @@ TEST(a_table_goes_from_marks_to_positions_to_another_number_of_slices_and_back)
     } steps[] = {
         {"on_sent = \"mark\"\nslices = 4\n", "DELETE FROM outbox_control WHERE name = 'condition'"},
         {"on_sent = \"position\"\nslices = 4\n", NULL},
-        {"on_sent = \"position\"\nslices = 8\n", ""},
-        {"on_sent = \"mark\"\nslices = 8\n", NULL},
+        {"on_sent = \"position\"\nslices = 8\n", NULL},
+        {"on_sent = \"position\"\nslices = 2\n", ""},
+        {"on_sent = \"mark\"\nslices = 2\n", NULL},
     };
 
     sql(fixture->conn, "DROP TABLE outbox, outbox_progress CASCADE; DROP TABLE outbox_control,"
                        " outbox_slice, outbox_parked");
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         write_position_config(fixture, steps[i].outbox, STDOUT_SINK);
+        if (i == 2 || i == 3) { /* in one transaction: no relay makes positions in between */
+            expect(fixture, run_command(fixture, "init"), 5);
+            assert_null(strstr(strstr(fixture->process.out, "COMMIT") + 1, "COMMIT"));
+        }
         init_existing(fixture);
         expect(fixture, run_command(fixture, "init"), 0);
         insert_rows(fixture->conn, sent + 1, 100); /* beside those that the step before has left */
@@ -423,7 +411,7 @@ TEST(a_table_goes_from_marks_to_positions_to_another_number_of_slices_and_back)
             sql(fixture->conn, "%s", steps[i].leave);
             continue;
         }
-        write_position_config(fixture, "on_sent = \"mark\"\nslices = 8\n", STDOUT_SINK);
+        write_position_config(fixture, "on_sent = \"mark\"\nslices = 2\n", STDOUT_SINK);
         expect(fixture, run_drain(fixture), 3);
         assert_says(fixture->process.err, "outbox-relay sql position_leave");
         write_position_config(fixture, steps[i].outbox, STDOUT_SINK);

@@ -1,0 +1,24 @@
+#ifndef INTEGRATION_POSITION_ROWS_H
+#define INTEGRATION_POSITION_ROWS_H
+
+#include "integration/program.h"
+
+/* Rows of seven keys; the payload of a row is its number, which rises within each key. */
+static inline void insert_rows(PGconn *conn, int first, int count)
+{
+    sql(conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i %% 7, to_jsonb(i)"
+        " FROM generate_series(%d, %d) i",
+        first, first + count - 1);
+}
+
+/* So many rows were printed, each once. */
+static inline void assert_printed(struct fixture *fixture, int rows)
+{
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), rows);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
+                     rows);
+    assert_keys_printed_in_order(fixture);
+}
+
+#endif
