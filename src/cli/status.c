@@ -1,7 +1,7 @@
 /* status: one look, or with --watch one below the other until a signal comes. */
 #include "cli/cli.h"
 
-#include "admin/status/json.h"
+#include "source/json.h"
 #include "admin/status/status.h"
 #include "cli/terminal.h"
 

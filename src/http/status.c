@@ -3,7 +3,7 @@
  * with "_" are for the metrics alone. */
 #include "http/responses.h"
 
-#include "admin/status/json.h"
+#include "source/json.h"
 #include "base/clock.h"
 #include "base/version.h"
 

@@ -55,7 +55,7 @@ static enum outage outage_of(const struct error *error, int peer)
 {
     if (peer != REPORT_DATABASE || trouble_is_of_absence(error))
         return OUTAGE_AWAY;
-    return error_is_sqlstate(error, "55P03") ? OUTAGE_LOCKED : OUTAGE_REFUSES;
+    return error->cause == ERROR_LOCKED ? OUTAGE_LOCKED : OUTAGE_REFUSES;
 }
 
 /* The first failure is often a timeout that says less than the next one. */

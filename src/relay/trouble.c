@@ -69,11 +69,9 @@ int64_t trouble_for_ms(const struct trouble *trouble, int64_t now_ms)
     return since_ms == 0 ? 0 : now_ms > since_ms ? now_ms - since_ms : 1;
 }
 
-/* Class 57P are the server's words when it ends, starts or recovers. */
 bool trouble_is_of_absence(const struct error *error)
 {
-    return error->is_unanswered || error_is_sqlstate(error, "08") ||
-           error_is_sqlstate(error, "57P");
+    return error->is_unanswered || error->cause == ERROR_CUT;
 }
 
 static struct trouble_report *item_of(struct trouble_list *list, const struct error *error)

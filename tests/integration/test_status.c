@@ -3,7 +3,7 @@
 
 #include "admin/admin_session.h"
 #include "admin/status/document.h"
-#include "admin/status/json.h"
+#include "source/json.h"
 #include "admin/status/status.h"
 #include "sql/statements.h"
 

@@ -1,7 +1,7 @@
 #include "admin/status/status.h"
 
 #include "admin/status/document.h"
-#include "admin/status/json.h"
+#include "source/json.h"
 #include "admin/status/relays.h"
 #include "base/clock.h"
 #include "catalog/describe.h"
