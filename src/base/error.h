@@ -39,7 +39,7 @@ struct error {
     int position;     /* of a mistake in the SQL, in characters from 1; 0: none */
     char sqlstate[6]; /* the database's error code, for its own rooms; "" when there is none */
     char words[512];  /* the database's own words, which may hold values of a row: for the parked
-                         table  and whoever may read the row, never for a log; "": `text` has them */
+                         table and whoever may read the row, never for a log; "": `text` has them */
 };
 
 /* Both return -1, so that `return error_set(...)` reads as a failure. */
