@@ -113,8 +113,6 @@ int admin_read_sent(struct admin *admin, const struct routes *routes,
  * INT64_MAX. 0, or -1 with *error set. */
 int admin_read_known(struct admin *admin, const struct sent_reader *reader, int64_t *first_ms,
                      struct error *error);
-/* Whether the table says what was sent, and when. 0, or -1 with *error set. */
-int admin_check_sent(struct admin *admin, struct error *error);
 
 /* The database's clock, in ms since 1970; -1 with *error set. */
 int64_t admin_clock_ms(struct admin *admin, struct error *error);

@@ -5,11 +5,10 @@
  */
 #include "cli/cli.h"
 
-#include "admin/admin.h"
-#include "admin/status/status.h"
 #include "broker/broker.h"
 #include "cli/terminal.h"
 #include "relay/fingerprint.h"
+#include "source/status.h"
 #include "trace/trace.h"
 
 #include <jansson.h>

@@ -8,6 +8,7 @@
 #include "relay/changes.h"
 
 #include "base/log_limit.h"
+#include "source/source.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,8 +75,7 @@ static bool is_another_reason(struct peer_change *change, const char *reason)
 
 static const char *remedy_of(const struct peer_change *change, const struct error *error)
 {
-    return error->hint[0] == '\0' && change->outage == OUTAGE_REFUSES ? "outbox-relay check"
-                                                                      : error->hint;
+    return error->hint[0] == '\0' && change->outage == OUTAGE_REFUSES ? source_check : error->hint;
 }
 
 static void log_away(struct changes *changes, const struct relay_report *report, int peer,

@@ -1,6 +1,7 @@
 #include "relay/trouble.h"
 
 #include "base/clock.h"
+#include "source/source.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@ void trouble_note(struct trouble *trouble, const struct error *error, bool was_c
     (void)pthread_mutex_lock(&trouble->lock);
     trouble->error = *error;
     if (error->hint[0] == '\0')
-        (void)error_hint(&trouble->error, "outbox-relay check");
+        (void)error_hint(&trouble->error, "%s", source_check);
     trouble->at_ms = now_ms;
     trouble->was_connecting = was_connecting;
     trouble->tries++;

@@ -63,6 +63,8 @@ struct purge {
 int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
                 bool (*stop)(const void *closure), const void *closure, struct purge *purge,
                 struct error *error);
+/* Whether the table says what was sent, and when. 0, or -1 with *error set. */
+int admin_check_sent(struct admin *admin, struct error *error);
 /* -1 with *error set. `*age_ms` is raised while a loss may need younger rows. */
 int64_t admin_count_purgeable(struct admin *admin, int64_t *age_ms, struct error *error);
 

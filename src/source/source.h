@@ -14,6 +14,11 @@
  * the ids from which they read. Any thread may use it.
  */
 
+/* In messages: the program's name, as it is typed, and that of its database. */
+extern const char source_program[];
+extern const char source_database[];
+extern const char source_check[]; /* the command that says what is wrong */
+
 struct source;
 
 /* NULL: no memory. The options outlive it. */

@@ -2,6 +2,7 @@
 #define SOURCE_STATUS_H
 
 #include "source/admin.h"
+#include "source/fingerprint.h"
 
 #include <jansson.h>
 
@@ -38,5 +39,24 @@ void admin_gauges_unsent_from(struct admin *admin, int64_t id);
 
 /* The document, for json_decref(). NULL with *error set. */
 json_t *admin_status(struct admin *admin, const struct status_query *query, struct error *error);
+
+/* Is called for each line, in order; the texts are valid during the call. `layout`: "cut" to the
+ * width of a terminal, "wrapped", or "" for neither. */
+struct status_lines {
+    void (*on_line)(void *closure, const char *layout, const char *text);
+    void *closure;
+};
+
+/* The document as lines for a person. 0, or -1 with *error set. */
+int admin_status_text(struct admin *admin, const json_t *document, const struct status_lines *lines,
+                      struct error *error);
+/* The limits of "_limits" in the document that it exceeds, a line each. 0, or -1 with *error set.
+ */
+int admin_status_limits(struct admin *admin, const json_t *document,
+                        const struct status_lines *lines, struct error *error);
+/* Asks the relays alone, and compares a configuration with theirs: in findings. 0, or -1 with
+ * *error set. */
+int admin_compare_relays(struct admin *admin, const struct fingerprint *own, const char *name,
+                         int wait_ms, struct findings *findings, struct error *error);
 
 #endif

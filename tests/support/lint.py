@@ -27,7 +27,7 @@ ROOMS = {
     "http": {"trace", "relay/report", "relay/trouble", "relay/options", "source", "wake", "base"},
     "relay": {"trace", "relay/report", "relay/trouble", "relay/options", "source", "wake", "broker/clients", "broker", "route", "message", "base"},
     "relay/report": {"trace", "relay/options", "relay/trouble", "message", "base"},
-    "relay/trouble": {"base"},
+    "relay/trouble": {"source", "base"},
     "relay/options": {"broker", "source", "route", "message"},
     "wake": {"base"},
     "source": {"wake", "route", "message", "base"},
@@ -151,7 +151,7 @@ def check_symbols(folder):
     defined, used, edges = {}, [], {}
     seam = set()
     for header in (ROOT / "src/source").glob("*.h"):
-        seam.update(re.findall(r"\b(\w+)\(", without_comments(header.read_text())))
+        seam.update(re.findall(r"\b(\w+)(?:\(|\[\];)", without_comments(header.read_text())))
     for path in sorted(folder.rglob("*.o")):
         name = str(path.relative_to(folder)).split(".")[0]
         if not (ROOT / "src" / name).with_suffix(path.suffixes[0]).exists():

@@ -15,13 +15,4 @@
  * without it.
  */
 
-/* The document as lines, of which status_text.sql says what is in them; the limits that it exceeds,
- * by status_limits.sql. PQclear() what they return. NULL with *error set. */
-PGresult *admin_status_text(struct admin *admin, const json_t *document, struct error *error);
-PGresult *admin_status_limits(struct admin *admin, const json_t *document, struct error *error);
-/* Asks the relays alone, and compares a configuration with theirs: in findings. 0, or -1 with
- * *error set. */
-int admin_compare_relays(struct admin *admin, const struct fingerprint *own, const char *name,
-                         int wait_ms, struct findings *findings, struct error *error);
-
 #endif

@@ -2,6 +2,10 @@
 
 #include <stdlib.h>
 
+const char source_program[] = "outbox-relay";
+const char source_check[] = "outbox-relay check";
+const char source_database[] = "PostgreSQL";
+
 struct source *source_open(const struct outbox_options *options)
 {
     struct source *source = calloc(1, sizeof *source);
