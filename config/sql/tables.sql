@@ -5,16 +5,29 @@
 BEGIN; -- if CREATE TABLE fails because the table exists, it must not get the comment either
 {end}
 CREATE TABLE {outbox} (
-    {id}         bigint{if !ordered} GENERATED ALWAYS AS IDENTITY{end} PRIMARY KEY{if marking} WITH (fillfactor = 50){end},{if ordered} -- drawn by the trigger{end}
+    {id}         bigint{if !ordered} GENERATED ALWAYS AS IDENTITY{end},{if ordered} -- drawn by the trigger{end}
     {event_id}   pg_catalog.uuid        NOT NULL DEFAULT pg_catalog.gen_random_uuid(), -- the id consumers deduplicate by
     {topic}      pg_catalog.text        NOT NULL,                 -- selects the route, and so the topic or subject
+{if has_key}
     {key}        pg_catalog.text,                                 -- rows of a key stay in order; NULL: no order
+{end}
+{if has_type}
     {type}       pg_catalog.text,                                 -- header "type"
+{end}
     {payload}    pg_catalog.jsonb,                                -- NULL is a tombstone
+{if has_headers}
     {headers}    pg_catalog.jsonb,                                -- flat object of strings
-    {created_at} pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(){if has_mark},
-    {sent_at}    pg_catalog.timestamptz{if position},{end} -- NULL: not sent{if position}, or the position says so{else} yet{end}{end}{if position}
-    {xid}        pg_catalog.xid8        NOT NULL DEFAULT pg_catalog.pg_current_xact_id() -- the transaction of the INSERT{end}
+{end}
+{if has_created_at}
+    {created_at} pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(),
+{end}
+{if has_mark}
+    {sent_at}    pg_catalog.timestamptz,                          -- NULL: not sent{if position}, or the position says so{else} yet{end}
+{end}
+{if position}
+    {xid}        pg_catalog.xid8        NOT NULL DEFAULT pg_catalog.pg_current_xact_id(), -- the transaction of the INSERT
+{end}
+    PRIMARY KEY ({id}){if marking} WITH (fillfactor = 50){end}
 ) {if partition_rows}PARTITION BY RANGE ({id}); -- relays make further partitions ahead, and drop those that were sent long ago
 {else}WITH ( -- rows become dead soon: vacuum after a fixed number of them, without pauses
     autovacuum_vacuum_scale_factor = 0,

@@ -38,7 +38,8 @@ enum {
     FIND_MAY_NUMBER,
     FIND_NAME_IS_COLUMN,
     FIND_OWN,
-    FIND_PARTITIONED_BY
+    FIND_PARTITIONED_BY,
+    FIND_PARKED_ID
 };
 
 static void quote_beside(const struct table *table, const struct session *session,
@@ -75,6 +76,8 @@ static void quote_names(struct table *table, const struct session *session, enum
                  sizeof table->order_bucket_quoted);
     quote_beside(table, session, "_gate", table->order_gate_quoted,
                  sizeof table->order_gate_quoted);
+    quote_beside(table, session, "_order_kept", table->order_kept_quoted,
+                 sizeof table->order_kept_quoted);
     quote_beside(table, session, ORDER_SEQUENCE_SUFFIX, table->order_sequence_quoted,
                  sizeof table->order_sequence_quoted);
 }
@@ -234,6 +237,8 @@ static int find(struct table *table, struct session *session, const struct outbo
     (void)snprintf(own, sizeof own, "%s", PQgetvalue(result, 0, FIND_OWN));
     (void)snprintf(table->partitioned_by, sizeof table->partitioned_by, "%s",
                    PQgetvalue(result, 0, FIND_PARTITIONED_BY));
+    (void)snprintf(table->parked_id_type, sizeof table->parked_id_type, "%s",
+                   PQgetvalue(result, 0, FIND_PARKED_ID));
     PQclear(result);
     quote_names(table, session, options->order);
     if (own[0] != '\0')
@@ -606,13 +611,28 @@ int describe_check_outbox(const struct table *table, const struct outbox_options
     return 0;
 }
 
+/* As after a switch to another column, whose SQL was run in part. */
+static int check_parked_ids(const struct table *table, struct error *error)
+{
+    const char *type = table_has(table, COLUMN_ID) ? table->columns[COLUMN_ID].base : "";
+
+    if (type[0] == '\0' || table->parked_id_type[0] == '\0' ||
+        strcmp(type, table->parked_id_type) == 0)
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "column id of %s has type %s, not %s: rows may not be parked",
+                    table->parked_quoted, table->parked_id_type, type);
+    (void)error_hint(error, "outbox-relay init");
+    return error_mark_schema(error);
+}
+
 int describe_check_whole(const struct table *table, const struct outbox_options *options,
                          struct error *error)
 {
     if (describe_check_outbox(table, options, error) < 0)
         return -1;
     if (table->parked_exists && table->control_exists && table->parked_lacks[0] == '\0')
-        return 0;
+        return check_parked_ids(table, error);
     if (table->parked_exists && table->control_exists)
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "table %s is that of an older outbox-relay: it lacks %s",

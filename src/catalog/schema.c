@@ -71,6 +71,7 @@ static int put_name(FILE *out, const void *about, const struct sql_fact *fact)
         {"order", table->order_quoted},
         {"order_bucket", table->order_bucket_quoted},
         {"order_gate", table->order_gate_quoted},
+        {"order_kept", table->order_kept_quoted},
         {"order_sequence", table->order_sequence_quoted},
         {"role", grant != NULL ? grant->role : NULL},
         {"sequence", grant != NULL ? grant->sequence : NULL},
@@ -246,6 +247,7 @@ static const struct sql_fact facts[] = {
     {"order", .put_named = put_name},
     {"order_bucket", .put_named = put_name},
     {"order_gate", .put_named = put_name},
+    {"order_kept", .put_named = put_name},
     {"order_sequence", .put_named = put_name},
     {"order_trigger", .text = ORDER_TRIGGER},
     {"role", .put_named = put_name},
@@ -343,7 +345,8 @@ char *schema_parked_text(const struct table *table)
 void schema_foresee(struct table *table, const struct outbox_options *options)
 {
     for (int i = 0; i < COLUMN_COUNT && !table->exists; i++) {
-        if (i >= COLUMN_SENT_AT && !table_needs(options, (enum column)i))
+        if (i >= COLUMN_SENT_AT ? !table_needs(options, (enum column)i)
+                                : table->columns[i].name[0] == '\0')
             continue;
         (void)snprintf(table->columns[i].type, sizeof table->columns[i].type, "%s",
                        table_type(table, (enum column)i));

@@ -1,7 +1,7 @@
 #ifndef CATALOG_TABLE_H
 #define CATALOG_TABLE_H
 
-#include "source/options.h"
+#include "catalog/options.h"
 #include "pg/session.h"
 
 /*
@@ -44,6 +44,7 @@ struct table {
     char order_quoted[2 * QUOTED_BYTES_MAX];          /* "stem_order", the trigger's function */
     char order_bucket_quoted[2 * QUOTED_BYTES_MAX];   /* "stem_bucket" */
     char order_gate_quoted[2 * QUOTED_BYTES_MAX];     /* "stem_gate" */
+    char order_kept_quoted[2 * QUOTED_BYTES_MAX];     /* "stem_order_kept" */
     char order_sequence_quoted[2 * QUOTED_BYTES_MAX]; /* "stem_order_seq" */
     bool lacks_schema;
     /* "schema.table", written as for the configuration, when this one is not there, but another
@@ -55,6 +56,8 @@ struct table {
     bool numbered; /* see outbox_is_numbered() */
     bool is_own;   /* `init` created it, and says so in a comment */
     bool parked_exists;
+    char parked_id_type[sizeof((struct table_column *)NULL)->base]; /* "": no such table, or column
+                                                                     */
     char parked_lacks[112]; /* the relay's own columns that the parked table lacks; "": none */
     bool control_exists;
     int schema_number;   /* the one that the control table has (schema.h); 0: none */

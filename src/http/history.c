@@ -1,6 +1,6 @@
 #include "http/history.h"
 
-#include "source/json.h"
+#include "admin/status/json.h"
 
 #include <math.h>
 

@@ -25,7 +25,8 @@ struct step {
 
 enum step_result { STEP_DONE, STEP_BUSY, STEP_REFUSED, STEP_FAILED };
 
-/* NULL with the session open: PostgreSQL refuses to change a row. */
+/* Deferred triggers run before COMMIT, too. NULL with the session open: PostgreSQL refuses to
+ * change a row. */
 static PGresult *change(struct session *session, const struct array *slice, struct error *error)
 {
     struct error other;
@@ -33,10 +34,12 @@ static PGresult *change(struct session *session, const struct array *slice, stru
     bool is_of_row;
 
     if (session_queue(session, "number", 1, slice, false, error) < 0 ||
+        session_queue(session, "constraints", 0, NULL, false, error) < 0 ||
         session_sync(session, error) < 0)
         return NULL;
     result = session_answer(session, PGRES_TUPLES_OK, error);
-    if (result != NULL && session_skip(session, PGRES_PIPELINE_SYNC, error) == 0)
+    if (result != NULL && session_check(session, PGRES_COMMAND_OK, error) == 0 &&
+        session_skip(session, PGRES_PIPELINE_SYNC, error) == 0)
         return result;
     PQclear(result);
     is_of_row = failure_is_of_row(session->failure);
@@ -102,7 +105,7 @@ static enum step_result number_batch(struct step *step, struct error *error)
 
 /* What PostgreSQL refuses to change is tried again with fewer rows, until the row is known. It
  * holds up the rows without a number behind it, of its slice alone. */
-static int number_slice(struct step *step, struct error *error)
+static enum step_result number_slice(struct step *step, struct error *error)
 {
     static struct log_limit limit = {.lines = "rows that cannot be numbered"};
     struct outbox *outbox = step->outbox;
@@ -117,7 +120,7 @@ static int number_slice(struct step *step, struct error *error)
                        step->name, outbox->table.quoted, outbox->table.columns[COLUMN_ID].quoted,
                        error->text);
     }
-    return result == STEP_FAILED ? -1 : 0;
+    return result;
 }
 
 bool numbers_are_due(const struct outbox *outbox)
@@ -132,6 +135,7 @@ static int number_found(struct outbox *outbox, const PGresult *found, int64_t *n
     int slices = PQntuples(found);
     int first = slices > 0 ? (int)(clock_boot_ms() % slices) : 0;
     int64_t end_ms = clock_now_ms() + STEP_MS;
+    int refused = 0;
 
     *numbered = 0;
     for (int i = 0; i < slices && (*numbered == 0 || clock_left_ms(end_ms) > 0); i++) {
@@ -139,10 +143,19 @@ static int number_found(struct outbox *outbox, const PGresult *found, int64_t *n
             .outbox = outbox,
             .slice = (int32_t)strtol(PQgetvalue(found, (first + i) % slices, 0), NULL, 10)};
 
-        if (number_slice(&step, error) < 0)
+        switch (number_slice(&step, error)) {
+        case STEP_FAILED:
             return -1;
+        case STEP_REFUSED:
+            refused++;
+            break;
+        case STEP_DONE:
+        case STEP_BUSY:
+            break;
+        }
         *numbered += step.numbered;
     }
+    outbox->numbers_are_refused = slices > 0 && refused == slices;
     return 0;
 }
 

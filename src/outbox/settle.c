@@ -17,6 +17,7 @@
 #include "outbox/slices/away.h"
 #include "outbox/slices/batch_array.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,15 +280,17 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
 int outbox_remaining(struct outbox *outbox, const struct declined *declined, bool *due, int *parked,
                      struct error *error)
 {
-    struct array names;
+    uint32_t are_refused = htobe32(outbox->numbers_are_refused);
+    struct array params[2] = {[1] = {.bytes = (char *)&are_refused, .len = sizeof are_refused}};
     PGresult *result = NULL;
 
-    declined_array(&names, malloc(declined_array_size(declined)), declined);
-    if (names.bytes == NULL)
+    declined_array(&params[0], malloc(declined_array_size(declined)), declined);
+    if (params[0].bytes == NULL)
         (void)error_no_memory(error);
     else
-        result = session_run(&outbox->session, "remaining", 1, &names, error);
-    free(names.bytes);
+        result = session_run(&outbox->session, "remaining", outbox->table.numbered ? 2 : 1, params,
+                             error);
+    free(params[0].bytes);
     if (result == NULL)
         return -1;
     *due = PQgetvalue(result, 0, 0)[0] == 't';

@@ -2,7 +2,7 @@
 #define OUTBOX_STATE_H
 
 #include "catalog/sequence.h"
-#include "source/outbox.h"
+#include "outbox/outbox.h"
 #include "outbox/slices/slice_lock.h"
 #include "outbox/sql.h"
 
@@ -41,8 +41,10 @@ struct outbox {
     bool refused_are_due; /* one of them was due */
     bool has_parked;      /* so were more rows with keys parked than FEW_PARKED */
 
-    int64_t numbers_due_ms; /* when to look for rows without a number */
-    int64_t rows_numbered;  /* so far */
+    int64_t numbers_due_ms;   /* when to look for rows without a number */
+    int64_t rows_numbered;    /* so far */
+    bool numbers_are_refused; /* all such rows were left, because PostgreSQL refuses to change them
+                               */
 
     int64_t durable_before; /* xid8: transactions before it are on disk, and on these standbys */
     int32_t standbys;

@@ -1,4 +1,4 @@
-#include "source/conninfo.h"
+#include "pg/conninfo.h"
 
 #include "base/text.h"
 

@@ -286,6 +286,16 @@ TEST(rows_that_arrive_without_a_number_are_named_and_sent_with_one)
     drop_table(fixture, &frameworks[DEBEZIUM]);
 }
 
+/* A drain sends what it can and ends, as beside rows that are parked. */
+static void expect_refused(struct fixture *fixture, const char *finding)
+{
+    drain_printed(fixture, 1);
+    assert_says(fixture->process.err, "cannot be given one");
+    assert_says(fixture->process.err, "or rows without an id or a number");
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_says(fixture->process.out, finding);
+}
+
 /* Of before the switch, two rows of each of 200 keys: one is being changed, one PostgreSQL refuses
  * to change. Names of the table's columns are those of anybody. */
 TEST(rows_that_cannot_be_numbered_yet_hold_up_few_keys_and_later_none)
@@ -317,7 +327,15 @@ TEST(rows_that_cannot_be_numbered_yet_hold_up_few_keys_and_later_none)
     assert_int_equal(relay.status, 0);
     load_printed(fixture, relay.out);
     process_free(&relay);
-    sql(fixture->conn, "ALTER TABLE outboxevent DROP CONSTRAINT good");
+    expect_refused(fixture, "; they are of before the switch, and nothing of their slices is sent");
+    sql(fixture->conn,
+        "ALTER TABLE outboxevent DROP CONSTRAINT good; CREATE FUNCTION refuse() RETURNS trigger"
+        " LANGUAGE plpgsql AS $$ BEGIN IF NEW.type = 'bad' THEN RAISE EXCEPTION 'bad'; END IF;"
+        " RETURN NULL; END $$; CREATE CONSTRAINT TRIGGER late AFTER UPDATE ON outboxevent"
+        " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()");
+    expect_refused(fixture, UNNUMBERED);
+    assert_int_equal(sql_number(fixture->conn, LEFT " WHERE aggregateid = 'k22'"), 2);
+    sql(fixture->conn, "DROP FUNCTION refuse CASCADE");
     drain_printed(fixture, 0);
     assert_int_equal(sql_number(fixture->conn, LEFT), 0);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 400);
@@ -341,6 +359,9 @@ TEST(rows_that_cannot_be_numbered_yet_hold_up_few_keys_and_later_none)
     process_stop(&relay, SIGTERM);
     assert_int_equal(relay.status, 0);
     process_free(&relay);
+    sql(fixture->conn, INSERT("34", "'k'"));
+    expect_refused(fixture, "; a relay numbers them, later than those that have one");
+    assert_int_equal(sql_number(fixture->conn, LEFT), 1);
     PQfinish(writer);
     drop_table(fixture, &frameworks[DEBEZIUM]);
 }
@@ -366,6 +387,12 @@ TEST(every_way_of_inserting_draws_a_number)
                   " (id, aggregatetype, aggregateid, type) VALUES ('" UUID(
                       "01") "', 't', 'k', 'e') ON"
                             " CONFLICT DO NOTHING");
+    sql(fixture->conn,
+        "INSERT INTO outboxevent (id, aggregatetype, aggregateid, type) VALUES ('" UUID(
+            "01") "', 't', 'k', 'e') ON CONFLICT (id) DO UPDATE SET relay_order ="
+                  " EXCLUDED.relay_order; UPDATE outboxevent SET relay_order = NULL WHERE id = '" UUID(
+                      "02") "'; UPDATE outboxevent SET relay_order = 0, type = 'changed' WHERE id"
+                            " = '" UUID("03") "'");
     if (PQserverVersion(fixture->conn) >= 150000)
         sql(fixture->conn, "MERGE INTO outboxevent o USING (SELECT '" UUID(
                                "07") "'::uuid AS id) n ON"
@@ -435,6 +462,9 @@ TEST(commands_and_the_log_name_a_row_by_its_id)
     assert_int_equal(count_lines(fixture->process.out), 3);
     expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
     assert_int_equal(sql_number(fixture->conn, LEFT), 1); /* not the relay's */
+    sql(fixture->conn, "ALTER TABLE outboxevent_parked ALTER id TYPE uuid USING event_id::uuid");
+    expect(fixture, run(fixture, "explain", UUID("01"), "-c", fixture->config), 3);
+    assert_says(fixture->process.err, "_parked\" has type uuid, not bigint");
     drop_table(fixture, &frameworks[DEBEZIUM]);
 }
 
@@ -531,6 +561,7 @@ TEST(check_names_what_keeps_numbers_from_being_the_order)
     } each[] = {
         {"ALTER TABLE outboxevent DISABLE TRIGGER " TRIGGER, "is disabled"},
         {"DROP TRIGGER " TRIGGER " ON outboxevent", "no trigger numbers the rows"},
+        {"DROP TRIGGER " TRIGGER "_kept ON outboxevent", "is not the one that init makes"},
         {"SELECT setval('outboxevent_order_seq', 1)", "is behind column \"relay_order\""},
         {"CREATE FUNCTION another() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.relay_order :="
          " 5; RETURN NEW; END $$; CREATE TRIGGER zzzz BEFORE INSERT ON outboxevent FOR EACH ROW"

@@ -142,6 +142,22 @@ TEST(an_absent_optional_column_is_reported_at_the_start)
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
+TEST(init_makes_an_outbox_without_the_columns_that_are_empty)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
+    write_relay_toml(fixture, "[outbox.columns]\nkey = \"\"\ntype = \"\"\nheaders = \"\"\n"
+                              "created_at = \"\"\n" STDOUT_SINK "\n");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
+    expect(fixture, run_drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+    write_relay_toml(fixture, "[outbox.columns]\nsent_at = \"\"\n" STDOUT_SINK "\n");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "sent_at: must not be empty");
+}
+
 TEST(the_sql_that_init_prints_can_be_executed)
 {
     struct fixture *fixture = *state;

@@ -4,7 +4,6 @@
  * named.
  */
 #include "catalog/describe.h"
-#include "catalog/session_options.h"
 #include "config/config.h"
 #include "integration/program.h"
 #include "pg/connect.h"

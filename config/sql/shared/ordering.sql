@@ -39,6 +39,21 @@ ALTER TABLE {outbox} ALTER COLUMN {id} DROP DEFAULT;
 ALTER TABLE {outbox} ALTER COLUMN {id} SET NOT NULL;
 {end}
 DROP TRIGGER IF EXISTS {order_trigger} ON {outbox};
+{if numbered}
+DROP TRIGGER IF EXISTS {order_trigger}_kept ON {outbox};
+{end}
+{end}
+{if numbered}
+-- A number stays what it is, whatever an UPDATE sets: an ORM that maps the column may write NULL or 0.
+CREATE OR REPLACE FUNCTION {order_kept}() RETURNS trigger LANGUAGE plpgsql AS $order$
+BEGIN
+    NEW.{id} := OLD.{id};
+    RETURN NEW;
+END
+$order$;
+CREATE TRIGGER {order_trigger}_kept BEFORE UPDATE OF {id} ON {outbox} FOR EACH ROW
+    WHEN (OLD.{id} OPERATOR(pg_catalog.<>) coalesce(NEW.{id}, 0)) EXECUTE FUNCTION {order_kept}();
+
 {end}
 -- The bucket of a key. A transaction that inserts many keys deadlocks with others like it, unless each inserts in the
 -- order of the buckets, or first takes the gate.

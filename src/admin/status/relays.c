@@ -9,8 +9,6 @@
 #include "admin/status/relays.h"
 
 #include "admin/status/document.h"
-#include "catalog/questions.h"
-#include "source/answer.h"
 #include "base/clock.h"
 #include "sql/statements.h"
 

@@ -3,10 +3,13 @@
 -- there. A relay gives a number to rows that lack one.
 {if numbered}
 SELECT 'warning' AS level,
-       format('unsent rows of %s without a number in column %s: %s; a relay numbers them, later'
-              ' than those that have one unless they are of before the column',
-              {outbox_text}, {id_text}, CASE count WHEN 100000 THEN '100000 or more' ELSE count::text END) AS text,
-       'outbox-relay check, which says why the order trigger did not draw it' AS fix
+       format('unsent rows of %s without a number in column %s: %s; ',
+              {outbox_text}, {id_text}, CASE count WHEN 100000 THEN '100000 or more' ELSE count::text END)
+       || CASE WHEN noted THEN 'a relay numbers them, later than those that have one'
+               ELSE 'they are of before the switch, and nothing of their slices is sent until a relay has numbered them'
+          END || '; its log names a row that PostgreSQL refuses to change' AS text,
+       CASE WHEN noted THEN 'outbox-relay check, which says why the order trigger did not draw it'
+            ELSE 'outbox-relay run' END AS fix
 {else}
 SELECT 'error' AS level,
        format(CASE count WHEN 1 THEN '%s row of %s has no id (column %s is NULL) and is never sent'
@@ -32,5 +35,5 @@ FROM (
         {end}
         LIMIT 100000
     ) unsent
-) lost
+) lost{if numbered}, (SELECT {if control_exists}{numbers_are_noted}{else}false{end}) switched (noted){end}
 WHERE count > 0

@@ -34,7 +34,8 @@ UNION ALL
      SELECT 'trigger', tgname
      FROM pg_catalog.pg_trigger
      WHERE tgrelid = {outbox_oid} AND NOT tgisinternal AND tgenabled <> 'D'
-       AND tgname <> '{position_trigger}' AND tgtype & {if marking}(8 | 16){else}8{end} <> 0
+       AND tgname NOT IN ('{position_trigger}', '{order_trigger}_kept')
+       AND tgtype & {if marking}(8 | 16){else}8{end} <> 0
      UNION ALL
      SELECT 'rule', rulename
      FROM pg_catalog.pg_rewrite

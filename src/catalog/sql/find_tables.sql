@@ -4,14 +4,16 @@
 -- created it; whether there is a parked table, whether it is the relay's own, of any version, and the relay's own
 -- columns that it lacks; whether there is a control table, whether it is the relay's own, its schema number, and if
 -- this role may note one; whether the parked table has a column of the outbox's name; and, when the table is no outbox
--- but stands beside one, what its name should end with; the column by whose ranges it is partitioned into plain tables.
+-- but stands beside one, what its name should end with; the column by whose ranges it is partitioned into plain tables;
+-- and the type of the parked ids.
 -- A view, or a type of somebody else, might run its owner's code when it is read.
 -- $1 text the schema; $2 text the name; $3 text what the names of the relay's own tables begin with;
 -- $4 text parked_table.sql, where the types of a row's own columns are facts.
 -- 24 is TRIGGER_TYPE_DELETE | TRIGGER_TYPE_UPDATE (pg_trigger.h).
 SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relhassubclass, outbox.oid,
        EXISTS (SELECT FROM pg_catalog.pg_trigger g
-               WHERE g.tgrelid = outbox.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 24 <> 0)
+               WHERE g.tgrelid = outbox.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 24 <> 0
+                 AND g.tgname <> '{order_trigger}_kept')
        OR EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = outbox.oid),
        obj_description(outbox.oid, 'pg_class') LIKE 'outbox-relay:%',
        parked.oid IS NOT NULL,
@@ -52,7 +54,9 @@ SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relh
         WHERE p.partrelid = outbox.oid AND p.partstrat = 'r' AND p.partnatts = 1
           AND NOT EXISTS (
               SELECT FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
-              WHERE i.inhparent = outbox.oid AND (c.relkind <> 'r' OR c.relhassubclass)))
+              WHERE i.inhparent = outbox.oid AND (c.relkind <> 'r' OR c.relhassubclass))),
+       (SELECT {base_type} FROM pg_catalog.pg_attribute a
+        WHERE a.attrelid = parked.oid AND a.attname = 'id' AND NOT a.attisdropped)
 FROM (VALUES (to_regclass(format('%I.%I', $1::text, $2::text)))) AS t (oid)
 LEFT JOIN pg_catalog.pg_class outbox ON outbox.oid = t.oid
 LEFT JOIN pg_catalog.pg_class parked

@@ -24,7 +24,14 @@ FROM (
            -- 7 is TRIGGER_TYPE_ROW | TRIGGER_TYPE_BEFORE | TRIGGER_TYPE_INSERT (pg_trigger.h), and nothing else.
            coalesce(t.tgtype = 7 AND t.tgqual IS NULL AND p.prosrc = {order_body} AND NOT p.prosecdef
                     AND p.prolang = (SELECT oid FROM pg_catalog.pg_language WHERE lanname = 'plpgsql')
-                    AND p.proconfig IS NOT DISTINCT FROM {order_config}::text[], false) AS fits,
+                    AND p.proconfig IS NOT DISTINCT FROM {order_config}::text[]
+                    {if numbered}
+                    -- The trigger by which a number stays: 19 is TRIGGER_TYPE_UPDATE with the first two.
+                    AND EXISTS (SELECT FROM pg_catalog.pg_trigger k
+                                WHERE k.tgrelid = c.oid AND k.tgname = '{order_trigger}_kept' AND k.tgtype = 19
+                                  AND k.tgenabled = 'O')
+                    {end}
+                    , false) AS fits,
            -- Whether the sequence of that name belongs to the id column.
            EXISTS (SELECT FROM pg_catalog.pg_depend d
                    WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = to_regclass({order_sequence_text})
@@ -73,7 +80,8 @@ FROM (
         FROM pg_catalog.pg_proc o
         WHERE (o.oid = t.tgfoid
                OR o.pronamespace = c.relnamespace
-                  AND (o.proname IN (({stem_text} || '_order')::name, ({stem_text} || '_gate')::name) AND o.pronargs = 0
+                  AND (o.proname IN (({stem_text} || '_order')::name, ({stem_text} || '_gate')::name,
+                                      ({stem_text} || '_order_kept')::name) AND o.pronargs = 0
                        OR o.proname = ({stem_text} || '_bucket')::name AND o.pronargs = 1))
           AND o.proowner <> c.relowner
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid = o.proowner AND r.rolsuper)

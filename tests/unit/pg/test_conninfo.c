@@ -1,4 +1,4 @@
-#include "source/conninfo.h"
+#include "pg/conninfo.h"
 #include "test.h"
 
 #include <stdio.h>

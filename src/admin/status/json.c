@@ -1,4 +1,4 @@
-#include "source/json.h"
+#include "admin/status/json.h"
 
 #include "base/finding.h"
 #include "base/text.h"

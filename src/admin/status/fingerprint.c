@@ -1,4 +1,4 @@
-#include "source/fingerprint.h"
+#include "admin/status/fingerprint.h"
 
 #include "base/text.h"
 

@@ -1,4 +1,4 @@
-#include "source/options.h"
+#include "catalog/options.h"
 #include "test.h"
 
 #include <string.h>
