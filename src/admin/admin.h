@@ -1,28 +1,12 @@
 #ifndef ADMIN_ADMIN_H
 #define ADMIN_ADMIN_H
 
-#include "base/error.h"
-#include "base/finding.h"
 #include "catalog/memory.h"
-#include "catalog/options.h"
-#include "message/batch.h"
-#include "route/route.h"
+#include "source/admin.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
-/* The commands' operations on the database. Each command has a connection of its own, apart from
- * the lanes. */
-
-struct admin;
-
-/* Connects and describes the table, which need not exist. NULL with *error set on failure. */
-struct admin *admin_open(const struct outbox_options *options, struct error *error);
-/* The same for a command that writes: refuses a superuser, with whose rights the table's triggers
- * would run, unless the options allow one. */
-struct admin *admin_open_to_write(const struct outbox_options *options, struct error *error);
-void admin_close(struct admin *admin);
+/* What commands do that only PostgreSQL has. */
 
 /* Creates the missing tables, provided that an existing outbox table is usable, and adds to the
  * relay's own tables what takes no time. 0, or -1: failed, or an existing table lacks something
@@ -37,8 +21,6 @@ const char *admin_table_elsewhere(const struct admin *admin);
 int admin_foresee_adoption(struct admin *admin, struct error *error);
 /* Whether `run` would accept this role: 0, or -1 and *error says why not. */
 int admin_foresee_role(struct admin *admin, struct error *error);
-/* Decides about the existing rows as `run` does. 0, or -1: no row may be purged. */
-int admin_settle_adoption(struct admin *admin, struct error *error);
 /* The SQL of a complete set-up, or of what the existing tables lack, which the caller frees. NULL
  * with *error set on failure. */
 char *admin_schema_sql(struct admin *admin, struct error *error);
@@ -69,13 +51,6 @@ char *admin_grant_sql(struct admin *admin, const char *role, struct error *error
 
 /* Adds an error for each column of the outbox that is missing or has an unsuitable type. */
 void admin_inspect_columns(struct admin *admin, struct findings *findings);
-/* Adds every problem of the table, the role and the server. Returns how many sections PostgreSQL
- * refused, which are errors among them; -1: the inspection failed. */
-int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
-
-/* Whether each slice of order = "key" has its row, without which no lane claims its events;
- * how many this configuration wants does not matter. 0, or -1 with *error set. */
-int admin_check_slices(const struct admin *admin, struct error *error);
 
 /* Is called for each statement that relays and commands send; the first `comment_len` bytes of
  * `comment` say what it does, in lines that begin with "--". */
@@ -89,11 +64,6 @@ struct admin_statement_reader {
 int admin_read_statements(struct admin *admin, const struct routes *routes,
                           const struct admin_statement_reader *reader, struct error *error);
 
-/* Samples rows for `check`: one unsent row per topic among the oldest 1,000, taken equally from all
- * slices, and 1,000 parked ones that will be tried again. Adds topic, key, type and ids to the
- * batch, up to its capacity. 0 or -1. */
-int admin_sample(struct admin *admin, struct batch *batch, struct error *error);
-
 /* The name of the preset for a table that has these columns; NULL: there is none. */
 typedef const char *preset_finder(bool (*has)(const void *about, const char *column),
                                   const void *about);
@@ -102,39 +72,6 @@ typedef const char *preset_finder(bool (*has)(const void *about, const char *col
  * caller frees. NULL with *error set on failure. */
 char *admin_introspect(struct admin *admin, const char *table, preset_finder *find_preset,
                        struct error *error);
-
-/* The rows that `explain` is asked for: those with these ids or event ids; or the newest `last`, of
- * those within the condition. */
-struct explain_request {
-    const char *const *ids;
-    int id_count; /* 0: none are given */
-    int last;
-    const char *where; /* NULL: any */
-};
-
-#define EXPLAIN_ROWS_MAX 1000
-
-/* What the tables say of a row. The texts are valid during the call. */
-struct explained {
-    bool is_parked;
-    const char *state; /* of a row of the outbox "unsent", or why it is not sent; of a parked one
-                          its state, also of one that PostgreSQL refused, which is in the outbox */
-    const char *error; /* why it is parked; NULL: it is not */
-};
-
-/* Is called for each row with a batch of this one message, as a claim of the row would fill it, but
- * that a row whose time has not come is pending. */
-struct explain_reader {
-    int64_t payload_max; /* larger payloads are not fetched if the row is large */
-    void (*on_row)(void *closure, const struct explained *row, struct batch *batch);
-    void *closure;
-};
-
-/* Reads rows in a transaction that only reads and locks none. Returns 0; -1 with *error set, also
- * when an id names no row, after those that were found. */
-int admin_explain(struct admin *admin, const struct routes *routes,
-                  const struct explain_request *request, const struct explain_reader *reader,
-                  struct error *error);
 
 /* The sent rows that `audit` is about; NULL for any. */
 struct audit_request {
@@ -176,8 +113,6 @@ int admin_read_sent(struct admin *admin, const struct routes *routes,
  * INT64_MAX. 0, or -1 with *error set. */
 int admin_read_known(struct admin *admin, const struct sent_reader *reader, int64_t *first_ms,
                      struct error *error);
-/* Whether the table says what was sent, and when. 0, or -1 with *error set. */
-int admin_check_sent(struct admin *admin, struct error *error);
 
 /* The database's clock, in ms since 1970; -1 with *error set. */
 int64_t admin_clock_ms(struct admin *admin, struct error *error);
@@ -186,72 +121,5 @@ void admin_hint_losses(const struct admin *admin, const char *sink, struct error
 /* What relays had noticed as a loss before this audit needs nobody's attention any more. 0, or -1.
  */
 int admin_forget_losses(struct admin *admin, const struct memory_audit *audit, struct error *error);
-
-/* Unsent rows, and parked ones that will be tried again. -1: too many to count, or *error says why.
- */
-int64_t admin_count_unsent(struct admin *admin, struct error *error);
-
-struct event {
-    const char *topic;
-    const char *key;  /* NULL: none */
-    const char *type; /* NULL: none */
-    const char *payload;
-    size_t payload_len; /* payload == NULL: a tombstone */
-};
-
-int admin_begin(struct admin *admin, struct error *error);
-int admin_commit(struct admin *admin, struct error *error);
-/* Called for each event that was inserted, unless this role may not read the columns. The ids are
- * valid during the call. */
-struct emitted_ids {
-    void (*on_event)(void *closure, const char *id, const char *event_id);
-    void *closure;
-};
-
-int admin_emit(struct admin *admin, const struct event *event, const struct emitted_ids *ids,
-               struct error *error);
-/* `json`: an object with topic and, optionally, key, type, payload and headers. */
-int admin_emit_json(struct admin *admin, const char *json, const struct emitted_ids *ids,
-                    struct error *error);
-
-/* What a purge did. `place` is where the next one goes on; all zero before the first one. */
-struct purge {
-    int64_t purged;
-    int64_t age_ms; /* of the rows that may be deleted: raised while a loss may need younger ones */
-    int64_t refused; /* rows that PostgreSQL refuses to delete */
-    char row[64];    /* the first of them */
-    char why[512];
-    const char *fix;
-    char place[64];
-};
-
-/* With on_sent = "position": deletes the progress that neither a claim nor anybody who asks when a
- * row was sent needs. Returns 0, or -1 with *error set. */
-int admin_thin_positions(struct admin *admin, struct error *error);
-
-/* The highest ids drawn, when the last round ended and now (0: not known), and partitions. */
-struct ahead {
-    int64_t drawn;
-    int64_t now;
-    bool is_short; /* hardly a partition is ahead of them */
-    bool is_told;
-};
-
-/* Makes partitions ahead of the ids, where `init --partitions` has made the outbox. A lock that
- * cannot be had is tried again in the next round. Returns 0, or -1 with *error set. */
-int admin_make_partitions(struct admin *admin, struct ahead *ahead, struct error *error);
-
-/* Deletes sent rows older than `age_ms`, for at most `limit_ms` (0: as long as it takes) and until
- * `stop` says true (NULL: never), or only counts them. Rows that PostgreSQL refuses to delete are
- * found and stepped over. Returns 0 or -1. */
-int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
-                bool (*stop)(const void *closure), const void *closure, struct purge *purge,
-                struct error *error);
-/* -1 with *error set. `*age_ms` is raised while a loss may need younger rows. */
-int64_t admin_count_purgeable(struct admin *admin, int64_t *age_ms, struct error *error);
-
-/* Chooses a new probe for destinations whose probe row was dropped while other rows wait. 0 or
- * -1. */
-int admin_adopt_waiting(struct admin *admin, struct error *error);
 
 #endif

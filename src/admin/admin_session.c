@@ -3,7 +3,7 @@
 #include "admin/facts.h"
 #include "catalog/describe.h"
 #include "catalog/sql_text.h"
-#include "pg/connect.h"
+#include "catalog/session_options.h"
 #include "pg/server.h"
 #include "sql/statements.h"
 

@@ -57,6 +57,8 @@ int inspect_losses(struct admin *admin, enum finding_level level, struct finding
 int admin_drop_partitions(struct admin *admin, const char *age,
                           bool (*is_over)(const void *closure), const void *closure,
                           struct purge *purge, struct error *error);
+/* Makes partitions ahead of the ids, where `init --partitions` has made the outbox. 0, or -1. */
+int admin_make_partitions(struct admin *admin, struct upkeep *upkeep, struct error *error);
 /* How many rows these partitions have; -1 with *error set. */
 int64_t admin_count_droppable(struct admin *admin, const char *age, struct error *error);
 

@@ -190,7 +190,7 @@ int64_t admin_count_droppable(struct admin *admin, const char *age, struct error
 /* ---- made ahead ---- */
 
 /* The next partition, if one is lacking (*lacks). */
-static int find_next(struct admin *admin, struct ahead *ahead, bool *lacks, int64_t *from,
+static int find_next(struct admin *admin, struct upkeep *ahead, bool *lacks, int64_t *from,
                      int64_t *to, struct error *error)
 {
     char drawn[32];
@@ -240,7 +240,7 @@ static int add(struct admin *admin, int64_t from, int64_t to, struct error *erro
 }
 
 /* Another relay may have made it meanwhile. */
-static int make(struct admin *admin, struct ahead *ahead, struct error *error)
+static int make(struct admin *admin, struct upkeep *ahead, struct error *error)
 {
     int64_t from = 0;
     int64_t to = 0;
@@ -256,7 +256,7 @@ static int make(struct admin *admin, struct ahead *ahead, struct error *error)
     return -1;
 }
 
-int admin_make_partitions(struct admin *admin, struct ahead *ahead, struct error *error)
+int admin_make_partitions(struct admin *admin, struct upkeep *ahead, struct error *error)
 {
     int64_t from;
     int64_t to;

@@ -137,20 +137,6 @@ static int purge_quickly(struct run *run, const char *statement, struct error *e
                : 0;
 }
 
-int admin_thin_positions(struct admin *admin, struct error *error)
-{
-    char retention[32];
-    const char *params[1] = {retention};
-    PGresult *result;
-
-    if (admin->options->on_sent != ON_SENT_POSITION)
-        return 0;
-    (void)snprintf(retention, sizeof retention, "%" PRId64, admin->options->retention_ms);
-    result = admin_query(admin, statement_thin_positions, 1, params, error);
-    PQclear(result);
-    return result != NULL ? 0 : -1;
-}
-
 static int purge_rows(struct run *run, struct error *error)
 {
     if (purge_quickly(run, statement_purge, error) < 0)
@@ -262,4 +248,30 @@ int admin_adopt_waiting(struct admin *admin, struct error *error)
         adopt(admin, statement_adopt_probes, error) < 0)
         return -1;
     return adopt(admin, statement_adopt_behind, error);
+}
+
+/* With on_sent = "position": deletes the progress that neither a claim nor anybody who asks when a
+ * row was sent needs. */
+static int thin_positions(struct admin *admin, struct error *error)
+{
+    char retention[32];
+    const char *params[1] = {retention};
+    PGresult *result;
+
+    if (admin->options->on_sent != ON_SENT_POSITION)
+        return 0;
+    (void)snprintf(retention, sizeof retention, "%" PRId64, admin->options->retention_ms);
+    result = admin_query(admin, statement_thin_positions, 1, params, error);
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
+int admin_upkeep(struct admin *admin, struct upkeep *upkeep, struct error *error)
+{
+    struct error other;
+    int status = admin_make_partitions(admin, upkeep, error);
+
+    if (thin_positions(admin, status < 0 ? &other : error) < 0)
+        status = -1;
+    return status;
 }

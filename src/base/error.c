@@ -25,6 +25,7 @@ int error_set(struct error *error, enum error_kind kind, enum error_origin origi
 
     error->kind = kind;
     error->origin = origin;
+    error->cause = ERROR_ANY;
     error->hint[0] = '\0';
     error->needs_restart = false;
     error->is_unanswered = false;

@@ -17,9 +17,19 @@ enum error_kind {
 
 enum error_origin { ERROR_SELF, ERROR_CONFIG, ERROR_DATABASE, ERROR_BROKER };
 
+/* What a failure of the database is about, as far as callers treat the reasons differently. */
+enum error_cause {
+    ERROR_ANY,
+    ERROR_LOCKED, /* another session held a lock for too long */
+    ERROR_CUT,    /* the server could not be reached, refused or ended the connection */
+    ERROR_GONE,   /* a table, one of its columns, or its schema is not there */
+    ERROR_OF_ROW  /* the values of a row, or a trigger */
+};
+
 struct error {
     enum error_kind kind;
     enum error_origin origin;
+    enum error_cause cause;
     char text[768];     /* one line, never empty once set */
     char hint[1024];    /* how to fix it, such as an SQL statement or a command; "" when there is
                            nothing to say */
@@ -27,9 +37,9 @@ struct error {
     bool is_unanswered; /* a server could not be reached, or ended the connection */
     bool is_schema;   /* the tables are not as the configuration says, until a person changes one */
     int position;     /* of a mistake in the SQL, in characters from 1; 0: none */
-    char sqlstate[6]; /* PostgreSQL's error code; "" when there is none */
-    char words[512]; /* PostgreSQL's own words, which may hold values of a row: for the parked table
-                        and whoever may read the row, never for a log; "": `text` has them */
+    char sqlstate[6]; /* the database's error code, for its own rooms; "" when there is none */
+    char words[512];  /* the database's own words, which may hold values of a row: for the parked
+                         table and whoever may read the row, never for a log; "": `text` has them */
 };
 
 /* Both return -1, so that `return error_set(...)` reads as a failure. */
@@ -50,7 +60,7 @@ int error_mark_unanswered(struct error *error);
 
 int error_no_memory(struct error *error);
 
-/* Whether PostgreSQL's error code begins with `prefix`: a code, "55P03", or a class, "22". */
+/* Whether the database's error code begins with `prefix`: a code, "55P03", or a class, "22". */
 bool error_is_sqlstate(const struct error *error, const char *prefix);
 
 #endif

@@ -1,7 +1,7 @@
 #include "catalog/facts.h"
 
 #include "catalog/partitions.h"
-#include "catalog/pauses.h"
+#include "source/pauses.h"
 #include "catalog/refused.h"
 #include "catalog/sql_text.h"
 #include "sql/statements.h"

@@ -1,7 +1,7 @@
 #ifndef CATALOG_TABLE_H
 #define CATALOG_TABLE_H
 
-#include "catalog/options.h"
+#include "source/options.h"
 #include "pg/session.h"
 
 /*

@@ -5,11 +5,10 @@
  */
 #include "cli/cli.h"
 
-#include "admin/admin.h"
-#include "admin/status/status.h"
 #include "broker/broker.h"
 #include "cli/terminal.h"
 #include "relay/fingerprint.h"
+#include "source/status.h"
 #include "trace/trace.h"
 
 #include <jansson.h>
@@ -72,7 +71,7 @@ static enum exit_status check_database(const struct config *config, struct findi
     if (refused < 0)
         findings_add_error(findings, &error);
     if (!findings_have_error(findings) && admin_sample(admin, waiting, &error) < 0) {
-        if (error_is_sqlstate(&error, "22") || error_is_sqlstate(&error, "P0"))
+        if (error.cause == ERROR_OF_ROW)
             (void)findings_add(findings, FINDING_WARNING,
                                "a waiting row cannot be read and will be dead, and the topics of"
                                " waiting rows were not looked at: %s",

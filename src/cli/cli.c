@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log_limit.h"
 #include "base/text.h"
+#include "source/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +42,7 @@ static enum exit_status complain_of_command(const char *name)
 
     for (const struct command *command = cli_commands(); command->name[0] != '\0'; command++)
         text_consider(&nearest, command->name);
-    (void)fprintf(stderr, "outbox-relay: unknown command \"%s\"; did you mean \"%s\"?\n", name,
-                  nearest.name);
+    cli_say("unknown command \"%s\"; did you mean \"%s\"?", name, nearest.name);
     return EXIT_USAGE;
 }
 
@@ -54,7 +54,8 @@ static enum exit_status complain_of_order(int argc, char **argv)
     for (int i = 2; i < argc && strcmp(command, "COMMAND") == 0; i++)
         if (cli_find_command(argv[i]) != NULL)
             command = argv[i];
-    (void)fprintf(stderr, "outbox-relay: options follow the command: outbox-relay %s", command);
+    (void)fprintf(stderr, "%s: options follow the command: %s %s", source_program, source_program,
+                  command);
     for (int i = 1; i < argc; i++)
         if (argv[i] != command)
             (void)fprintf(stderr, " %s", argv[i]);
@@ -91,15 +92,16 @@ static void keep_memory_private(void)
     (void)setrlimit(RLIMIT_CORE, &no_core);
 }
 
-enum exit_status cli_main(int argc, char **argv)
+enum exit_status cli_main(const struct program *program, int argc, char **argv)
 {
     const struct command *command;
     struct arguments arguments;
     enum exit_status status;
 
+    cli_use(program);
     keep_memory_private();
     if (!hold_standard_descriptors()) {
-        perror("outbox-relay: /dev/null");
+        cli_say("/dev/null: %s", strerror(errno));
         return EXIT_RUNTIME;
     }
     if (argc < 2) {

@@ -86,10 +86,25 @@ struct command {
     enum exit_status (*run)(const struct arguments *arguments, struct config *config);
 };
 
+/* What a program is: its commands, and what `help` says of it. */
+struct program {
+    const char *about;    /* what it does, in a line */
+    const char *commands; /* commands.txt, with a NUL at its end */
+    struct own_command {  /* the commands of C code; ends with a name of NULL */
+        const char *name;
+        enum exit_status (*run)(const struct arguments *arguments, struct config *config);
+        bool needs_no_config;
+    } const *own;
+    /* The other commands. */
+    enum exit_status (*other)(const struct arguments *arguments, struct config *config);
+};
+
+/* To be called before the next two. */
+void cli_use(const struct program *program);
 const struct command *cli_commands(void); /* ends with a name of "" */
 const struct command *cli_find_command(const char *name);
 
-enum exit_status cli_main(int argc, char **argv);
+enum exit_status cli_main(const struct program *program, int argc, char **argv);
 
 /* Parses the arguments after the command's name. Options and operands may be mixed; "--" ends the
  * options. False: an error message has been printed. */
@@ -102,6 +117,8 @@ void cli_print_problems(const struct config_problems *problems);
 /* For `run`, whose every line is one of the log. */
 void cli_log_problems(const struct config_problems *problems);
 
+/* Prints "PROGRAM: ..." and a line break to stderr. */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The exit status for an error's origin. */
 enum exit_status cli_status_of(const struct error *error);
 /* Prints "outbox-relay: ..." and the hint on a line of its own to stderr. Returns the exit
@@ -114,7 +131,7 @@ void cli_print_page(const char *indent, const char *said);
 
 /* Refuses arguments that do not fit together: "COMMAND: WHY", with the help as the hint. -1. */
 int cli_refuse(const char *command, const char *why, struct error *error);
-/* Whether the operands and these options are UTF-8, as what goes to PostgreSQL must be. */
+/* Whether the operands and these options are UTF-8, as what goes to the database must be. */
 bool cli_is_utf8(const struct arguments *arguments);
 
 /* Flushes stdout. cli_check_output reports a failure when the command has ended. */

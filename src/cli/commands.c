@@ -5,31 +5,21 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "broker/broker.h"
+#include "source/source.h"
 
 #include <stdio.h>
 #include <string.h>
 
-extern const char embedded_commands[]; /* commands.txt, with a NUL at its end */
+static const struct program *program;
 
-/* What each command of its own C code is; the others are of the desk. */
-static const struct {
-    const char *name;
-    enum exit_status (*run)(const struct arguments *arguments, struct config *config);
-    bool needs_no_config;
-} own[] = {
-    {"run", cli_run, false},         {"init", cli_init, false},
-    {"check", cli_check, false},     {"introspect", cli_introspect, false},
-    {"explain", cli_explain, false}, {"status", cli_status, false},
-    {"health", cli_health, false},   {"emit", cli_emit, false},
-    {"purge", cli_purge, false},     {"audit", cli_audit, false},
-    {"peek", cli_peek, false},       {"sql", cli_sql, false},
-    {"config", cli_config, true},    {"version", cli_version, true},
-    {"help", cli_help, true},
-};
+void cli_use(const struct program *used)
+{
+    program = used;
+}
 
 static struct command command_of(struct text block)
 {
-    struct command command = {.run = cli_desk, .needs_config = true};
+    struct command command = {.run = program->other, .needs_config = true};
     struct text head = text_take(&block, "\n: ");
     struct text name = text_take(&head, " ");
 
@@ -38,10 +28,10 @@ static struct command command_of(struct text block)
     command.summary = text_take(&block, "\n@");
     command.rules = text_take(&block, "\n\n");
     command.details = block;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(own[i].name, command.name) == 0) {
-            command.run = own[i].run;
-            command.needs_config = !own[i].needs_no_config;
+    for (const struct own_command *own = program->own; own->name != NULL; own++)
+        if (strcmp(own->name, command.name) == 0) {
+            command.run = own->run;
+            command.needs_config = !own->needs_no_config;
         }
     return command;
 }
@@ -49,7 +39,7 @@ static struct command command_of(struct text block)
 const struct command *cli_commands(void)
 {
     static struct command commands[COMMANDS_MAX + 1];
-    struct text rest = text_of(embedded_commands);
+    struct text rest = text_of(program->commands);
 
     (void)text_take(&rest, "\n\n# "); /* what stands above the first one */
     for (int i = 0; i < COMMANDS_MAX && rest.len > 0; i++)
@@ -67,20 +57,19 @@ const struct command *cli_find_command(const char *name)
 
 void cli_print_commands(FILE *out)
 {
-    (void)fprintf(
-        out,
-        "outbox-relay: from a transactional outbox in PostgreSQL to Kafka or NATS JetStream\n\n"
-        "usage: outbox-relay COMMAND [-c relay.toml] ...\n\n");
+    (void)fprintf(out, "%s: %s\n\nusage: %s COMMAND [-c relay.toml] ...\n\n", source_program,
+                  program->about, source_program);
     for (const struct command *command = cli_commands(); command->name[0] != '\0'; command++)
         (void)fprintf(out, "  %-10s %.*s\n", command->name, (int)command->summary.len,
                       command->summary.data);
     (void)fprintf(
         out,
-        "\n`outbox-relay help COMMAND` shows options and examples. Configuration: -c FILE, or\n"
-        "$OUTBOX_RELAY_CONFIG, ./relay.toml, /etc/outbox-relay/relay.toml; `outbox-relay config"
+        "\n`%s help COMMAND` shows options and examples. Configuration: -c FILE, or\n"
+        "$OUTBOX_RELAY_CONFIG, ./relay.toml, /etc/outbox-relay/relay.toml; `%s config"
         " --defaults`\nshows every key.\n"
         "Exit status: 0 done, 1 runtime failure, 2 usage or configuration, 3 database, schema or\n"
-        "permission, 4 broker, 5 init printed SQL that you have to run.\n");
+        "permission, 4 broker, 5 init printed SQL that you have to run.\n",
+        source_program, source_program);
 }
 
 enum exit_status cli_help(const struct arguments *arguments, struct config *config)
@@ -95,10 +84,10 @@ enum exit_status cli_help(const struct arguments *arguments, struct config *conf
     }
     command = cli_find_command(name);
     if (command == NULL) {
-        (void)fprintf(stderr, "outbox-relay: unknown command \"%s\"\n", name);
+        (void)fprintf(stderr, "%s: unknown command \"%s\"\n", source_program, name);
         return EXIT_USAGE;
     }
-    (void)printf("usage: outbox-relay %s%s%s%.*s\n\n%.*s\n", name,
+    (void)printf("usage: %s %s%s%s%.*s\n\n%.*s\n", source_program, name,
                  command->needs_config ? " [-c relay.toml]" : "",
                  command->synopsis.len > 0 ? " " : "", (int)command->synopsis.len,
                  command->synopsis.data, (int)command->summary.len, command->summary.data);
@@ -111,6 +100,6 @@ enum exit_status cli_version(const struct arguments *arguments, struct config *c
 {
     (void)arguments;
     (void)config;
-    (void)printf("outbox-relay %s (sinks: %s)\n", RELAY_VERSION, broker_types());
+    (void)printf("%s %s (sinks: %s)\n", source_program, RELAY_VERSION, broker_types());
     return EXIT_DONE;
 }

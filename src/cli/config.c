@@ -1,5 +1,7 @@
 #include "cli/cli.h"
 
+#include "source/source.h"
+
 #include <stdio.h>
 
 static enum exit_status print_preset(const char *name)
@@ -8,8 +10,8 @@ static enum exit_status print_preset(const char *name)
     char known[400];
 
     if (text == NULL) {
-        (void)fprintf(stderr, "outbox-relay config: there is no preset \"%s\"; known: %s\n", name,
-                      config_preset_names(known, sizeof known));
+        (void)fprintf(stderr, "%s config: there is no preset \"%s\"; known: %s\n", source_program,
+                      name, config_preset_names(known, sizeof known));
         return EXIT_USAGE;
     }
     (void)fputs(text, stdout);

@@ -1,7 +1,8 @@
 #include "cli/cli.h"
 
-#include "admin/admin.h"
 #include "base/text.h"
+#include "source/admin.h"
+#include "source/source.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -145,9 +146,9 @@ static void say_done(const struct output *output, const char *table)
 {
     if (isatty(STDOUT_FILENO) == 1)
         (void)fprintf(stderr,
-                      "%" PRId64 " event%s inserted into %s; `outbox-relay explain` says where"
+                      "%" PRId64 " event%s inserted into %s; `%s explain` says where"
                       " relays send %s\n",
-                      output->count, PLURAL(output->count), table,
+                      output->count, PLURAL(output->count), table, source_program,
                       output->count == 1 ? "it" : "them");
 }
 

@@ -4,10 +4,11 @@
  */
 #include "cli/cli.h"
 
-#include "admin/admin.h"
 #include "base/clock.h"
 #include "broker/broker.h"
 #include "cli/terminal.h"
+#include "source/admin.h"
+#include "source/source.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -223,10 +224,9 @@ static int open_brokers(struct explaining *explaining, struct error *error)
         explaining->reachable[i] =
             broker_inspect(explaining->brokers[i], NULL, &findings, &away) == 0;
         if (!explaining->reachable[i])
-            (void)fprintf(stderr,
-                          "outbox-relay: sink %s: its limits, and whether a topic or subject is"
-                          " there, are unknown: %s\n",
-                          options->sinks[i].name, away.text);
+            cli_say("sink %s: its limits, and whether a topic or subject is"
+                    " there, are unknown: %s",
+                    options->sinks[i].name, away.text);
     }
     findings_free(&findings);
     return 0;

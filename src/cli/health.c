@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "http/listen.h"
+#include "source/source.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,12 +38,12 @@ enum exit_status cli_health(const struct arguments *arguments, struct config *co
 
     (void)arguments;
     if (config->http_listen[0] == '\0') {
-        (void)fprintf(stderr, "outbox-relay: [http] listen is \"\", so no relay can be asked\n");
+        cli_say("[http] listen is \"\", so no relay can be asked");
         return EXIT_USAGE;
     }
     fd = listen_reach(config->http_listen, STEP_MS, &error);
     if (fd < 0) {
-        (void)error_hint(&error, "start `outbox-relay run` with this configuration");
+        (void)error_hint(&error, "start `%s run` with this configuration", source_program);
         return cli_fail(&error);
     }
     if (send(fd, request, sizeof request - 1, MSG_NOSIGNAL) == (ssize_t)sizeof request - 1)
@@ -50,7 +51,7 @@ enum exit_status cli_health(const struct arguments *arguments, struct config *co
     (void)close(fd);
     body = strstr(answer, "\r\n\r\n");
     if (strncmp(answer, "HTTP/1.", 7) != 0 || body == NULL) {
-        (void)fprintf(stderr, "outbox-relay: %s does not answer\n", config->http_listen);
+        cli_say("%s does not answer", config->http_listen);
         return EXIT_RUNTIME;
     }
     (void)fputs(body + 4, stdout);

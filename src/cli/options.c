@@ -1,7 +1,8 @@
 #include "cli/cli.h"
 
-#include "admin/admin.h"
 #include "base/text.h"
+#include "source/admin.h"
+#include "source/source.h"
 
 #include <getopt.h>
 #include <limits.h>
@@ -152,11 +153,11 @@ static bool complain(const struct arguments *arguments, const char *what, const 
 {
     const struct command *command = arguments->command;
 
-    (void)fprintf(stderr, "outbox-relay %s%s%.*s: %s%s%s%s\nusage: outbox-relay %s %.*s\n",
+    (void)fprintf(stderr, "%s %s%s%.*s: %s%s%s%s\nusage: %s %s %.*s\n", source_program,
                   command->name, arguments->verb.len > 0 ? " " : "", (int)arguments->verb.len,
                   arguments->verb.data, what, value != NULL ? " \"" : "",
-                  value != NULL ? value : "", value != NULL ? "\"" : "", command->name,
-                  (int)command->synopsis.len, command->synopsis.data);
+                  value != NULL ? value : "", value != NULL ? "\"" : "", source_program,
+                  command->name, (int)command->synopsis.len, command->synopsis.data);
     return false;
 }
 

@@ -4,8 +4,10 @@
 #include "base/hint.h"
 #include "base/log.h"
 #include "cli/terminal.h"
+#include "source/source.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,10 +27,21 @@ enum exit_status cli_status_of(const struct error *error)
     return EXIT_RUNTIME;
 }
 
+void cli_say(const char *format, ...)
+{
+    va_list args;
+
+    (void)fprintf(stderr, "%s: ", source_program);
+    va_start(args, format);
+    (void)vfprintf(stderr, format, args);
+    va_end(args);
+    (void)fputc('\n', stderr);
+}
+
 enum exit_status cli_fail(const struct error *error)
 {
-    (void)fprintf(stderr, "%soutbox-relay:%s %s\n", terminal_colour(STDERR_FILENO, COLOUR_BAD),
-                  terminal_colour(STDERR_FILENO, COLOUR_NONE), error->text);
+    (void)fprintf(stderr, "%s%s:%s %s\n", terminal_colour(STDERR_FILENO, COLOUR_BAD),
+                  source_program, terminal_colour(STDERR_FILENO, COLOUR_NONE), error->text);
     if (error->hint[0] != '\0')
         (void)fprintf(stderr, "  fix: %s\n", error->hint);
     return cli_status_of(error);
@@ -47,7 +60,7 @@ void cli_print_page(const char *indent, const char *said)
 int cli_refuse(const char *command, const char *why, struct error *error)
 {
     (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "%s: %s", command, why);
-    return error_hint(error, "outbox-relay help %.*s", (int)strcspn(command, " "), command);
+    return error_hint(error, "%s help %.*s", source_program, (int)strcspn(command, " "), command);
 }
 
 /* stdio remembers that a write failed, but not why. */
@@ -65,8 +78,8 @@ enum exit_status cli_check_output(enum exit_status status)
     cli_flush();
     if (output_errno == 0 && !ferror(stdout))
         return status;
-    (void)fprintf(stderr, "outbox-relay: stdout: %s\n",
-                  output_errno != 0 ? strerror(output_errno) : "not all output could be written");
+    cli_say("stdout: %s",
+            output_errno != 0 ? strerror(output_errno) : "not all output could be written");
     return status == EXIT_DONE ? EXIT_RUNTIME : status;
 }
 

@@ -162,8 +162,7 @@ static void take_place(void *closure, const struct held_place *place)
     if (topic != NULL && peeking->is_named)
         peeking->missing = topic;
     else if (topic != NULL)
-        (void)fprintf(stderr, "outbox-relay: sink %s: there is no topic \"%s\" yet\n",
-                      peeking->sink->name, topic);
+        cli_say("sink %s: there is no topic \"%s\" yet", peeking->sink->name, topic);
 }
 
 static void take_total(void *closure, int64_t messages)

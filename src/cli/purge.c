@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
-#include "admin/admin.h"
+#include "source/admin.h"
+#include "source/source.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,8 +17,7 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
     int status = -1;
 
     if (arguments->older_than_ms < 0 && options->retention_ms == 0) {
-        (void)fprintf(stderr,
-                      "outbox-relay: retention is \"0\", so rows are kept; give --older-than\n");
+        cli_say("retention is \"0\", so rows are kept; give --older-than");
         return EXIT_USAGE;
     }
     admin = arguments->dry_run ? admin_open(options, &error) : admin_open_to_write(options, &error);
@@ -28,13 +28,12 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
         status = admin_purge(admin, age_ms, 0, NULL, NULL, &purge, &error);
     }
     if (status == 0 && options->on_sent != ON_SENT_DELETE && admin_check_sent(admin, &error) < 0)
-        (void)fprintf(stderr, "outbox-relay: warning: %s\n  fix: %s\n", error.text, error.hint);
+        cli_say("warning: %s\n  fix: %s", error.text, error.hint);
     if (status == 0 && purge.age_ms > age_ms)
-        (void)fprintf(
-            stderr,
-            "outbox-relay: warning: what was sent since a broker may have lost events is kept until"
-            " an audit has looked, and a day longer where events are missing\n"
-            "  fix: outbox-relay status\n");
+        cli_say("warning: what was sent since a broker may have lost events is kept until"
+                " an audit has looked, and a day longer where events are missing\n"
+                "  fix: %s status",
+                source_program);
     admin_close(admin);
     if (status < 0)
         return cli_fail(&error);
@@ -42,8 +41,8 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
     if (purge.refused == 0)
         return EXIT_DONE;
     (void)error_set(&error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "PostgreSQL refuses to delete %" PRId64 " sent rows, the first is row %s: %s",
-                    purge.refused, purge.row, purge.why);
+                    "%s refuses to delete %" PRId64 " sent rows, the first is row %s: %s",
+                    source_database, purge.refused, purge.row, purge.why);
     (void)error_hint(&error, "%s", purge.fix);
     return cli_fail(&error);
 }

@@ -1,12 +1,13 @@
 #include "cli/cli.h"
 
-#include "admin/admin.h"
 #include "base/clock.h"
 #include "base/log_limit.h"
 #include "cli/terminal.h"
 #include "config/config.h"
 #include "http/http.h"
 #include "relay/relay.h"
+#include "source/admin.h"
+#include "source/source.h"
 #include "trace/trace.h"
 
 #include <stdio.h>
@@ -113,7 +114,8 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
     case RELAY_DRAINED:
         return EXIT_DONE;
     case RELAY_LEFTOVER:
-        log_event(LOG_WARN, LOG_FIELDS(.hint = "outbox-relay status, outbox-relay dead list"),
+        (void)error_hint(&error, "%s status, %s dead list", source_program, source_program);
+        log_event(LOG_WARN, LOG_FIELDS(.hint = error.hint),
                   "parked or dead rows remain, or rows without an id or a number");
         return EXIT_RUNTIME;
     case RELAY_ABORTED:

@@ -1,9 +1,9 @@
 /* status: one look, or with --watch one below the other until a signal comes. */
 #include "cli/cli.h"
 
-#include "admin/status/json.h"
-#include "admin/status/status.h"
 #include "cli/terminal.h"
+#include "source/json.h"
+#include "source/status.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -64,9 +64,11 @@ static void print_json(const struct look *look)
     free(text);
 }
 
-/* A line of status_text.sql. What mends a finding is one line, so that it can be copied. */
-static void print_line(const char *layout, const char *text, int columns)
+/* `closure`: the columns of the terminal. What mends a finding is one line, so that it can be
+ * copied. */
+static void print_line(void *closure, const char *layout, const char *text)
 {
+    int columns = *(const int *)closure;
     char line[LINE_BYTES];
 
     (void)text_show(line, sizeof line, text_of(text), false);
@@ -82,17 +84,11 @@ static void print_line(const char *layout, const char *text, int columns)
 static int print_text(struct look *look, struct error *error)
 {
     int columns = terminal_columns();
-    PGresult *result;
+    const struct status_lines lines = {print_line, &columns};
 
     (void)json_object_set_new(look->document, "_terminal", json_boolean(columns > 0));
     (void)json_object_set_new(look->document, "_lanes", json_boolean(look->arguments->lanes));
-    result = admin_status_text(look->admin, look->document, error);
-    if (result == NULL)
-        return -1;
-    for (int row = 0; row < PQntuples(result); row++)
-        print_line(PQgetvalue(result, row, 0), PQgetvalue(result, row, 1), columns);
-    PQclear(result);
-    return 0;
+    return admin_status_text(look->admin, look->document, &lines, error);
 }
 
 static int print(struct look *look, struct error *error)
@@ -132,27 +128,30 @@ static json_t *pack_limit(int64_t limit)
     return limit >= 0 ? json_integer(limit) : json_null();
 }
 
+static void print_limit(void *closure, const char *layout, const char *text)
+{
+    enum exit_status *status = closure;
+
+    (void)layout;
+    cli_say("%s", text);
+    *status = EXIT_RUNTIME;
+}
+
 /* A line on stderr for each limit that is exceeded. */
 static enum exit_status judge(struct look *look)
 {
     const struct arguments *arguments = look->arguments;
     enum exit_status status = EXIT_DONE;
+    const struct status_lines lines = {print_limit, &status};
     struct error error;
-    PGresult *result;
 
     (void)json_object_set_new(
         look->document, "_limits",
         json_pack("{s:o, s:o, s:o, s:o}", "age", pack_limit(arguments->max_age_ms), "backlog",
                   pack_limit(arguments->max_backlog), "dead", pack_limit(arguments->max_dead),
                   "parked", pack_limit(arguments->max_parked)));
-    result = admin_status_limits(look->admin, look->document, &error);
-    if (result == NULL)
+    if (admin_status_limits(look->admin, look->document, &lines, &error) < 0)
         return cli_fail(&error);
-    for (int row = 0; row < PQntuples(result); row++) {
-        (void)fprintf(stderr, "outbox-relay: %s\n", PQgetvalue(result, row, 0));
-        status = EXIT_RUNTIME;
-    }
-    PQclear(result);
     if (arguments->json)
         print_json(look);
     return status;

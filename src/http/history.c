@@ -1,6 +1,6 @@
 #include "http/history.h"
 
-#include "admin/status/json.h"
+#include "source/json.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 #include "http/responses.h"
 
-#include "admin/status/json.h"
+#include "source/json.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "http/metrics.h"

@@ -1,7 +1,7 @@
 #ifndef HTTP_SAMPLER_H
 #define HTTP_SAMPLER_H
 
-#include "admin/status/status.h"
+#include "source/status.h"
 #include "http/history.h"
 #include "relay/report.h"
 

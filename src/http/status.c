@@ -3,9 +3,10 @@
  * with "_" are for the metrics alone. */
 #include "http/responses.h"
 
-#include "admin/status/json.h"
 #include "base/clock.h"
 #include "base/version.h"
+#include "source/json.h"
+#include "source/source.h"
 
 static double seconds(int64_t ms)
 {
@@ -25,7 +26,7 @@ static json_t *pack_peer(const struct peer_report *peer, const char *state)
                      "error", text_or_null(error), "fix",
                      text_or_null(error[0] == '\0'              ? ""
                                   : peer->error.hint[0] != '\0' ? peer->error.hint
-                                                                : "outbox-relay check"));
+                                                                : source_check));
 }
 
 static const char *name_state(const struct peer_report *peer)

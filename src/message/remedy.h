@@ -19,7 +19,4 @@ struct remedy_names {
 const char *remedy_write(char *out, size_t size, const char *reason,
                          const struct remedy_names *names);
 
-/* Of a missing destination whose reason is not known. */
-#define REMEDY_CHECK "outbox-relay check says what is wrong with it"
-
 #endif

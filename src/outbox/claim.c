@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "catalog/filter.h"
+#include "pg/wal_flush.h"
 #include "catalog/values.h"
 #include "outbox/fill.h"
 #include "outbox/numbers.h"

@@ -11,7 +11,7 @@
 #include "catalog/describe.h"
 #include "catalog/filter.h"
 #include "catalog/values.h"
-#include "pg/connect.h"
+#include "catalog/session_options.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

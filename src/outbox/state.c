@@ -4,6 +4,8 @@
 #include "outbox/state.h"
 
 #include "base/clock.h"
+#include "catalog/memory.h"
+#include "outbox/slices/source_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +41,10 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
     return NULL;
 }
 
-int outbox_share(struct outbox *outbox, struct horizon *horizon, struct wal_flush *flush)
+int outbox_share(struct outbox *outbox, struct source *source)
 {
-    outbox->flush = flush;
-    return slice_lock_share(outbox->slices, horizon);
+    outbox->flush = source->flush;
+    return slice_lock_share(outbox->slices, source->horizon);
 }
 
 /* Rolls back rather than commits, because a COMMIT would write the row locks to disk and could wait

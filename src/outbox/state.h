@@ -2,7 +2,7 @@
 #define OUTBOX_STATE_H
 
 #include "catalog/sequence.h"
-#include "outbox/outbox.h"
+#include "source/outbox.h"
 #include "outbox/slices/slice_lock.h"
 #include "outbox/sql.h"
 

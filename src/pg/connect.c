@@ -7,7 +7,7 @@
 #include "base/hint.h"
 #include "base/log_limit.h"
 #include "base/secret.h"
-#include "pg/conninfo.h"
+#include "source/conninfo.h"
 #include "pg/transport.h"
 
 #include <inttypes.h>

@@ -288,6 +288,22 @@ static bool is_transient(const char *sqlstate)
     return is_one_of(class, states);
 }
 
+/* Class 57P are the server's words when it ends, starts or recovers. */
+static enum error_cause cause_of(const char *sqlstate)
+{
+    static const struct {
+        const char *prefix;
+        enum error_cause cause;
+    } causes[] = {{"55P03", ERROR_LOCKED}, {"08", ERROR_CUT},     {"57P", ERROR_CUT},
+                  {"42P01", ERROR_GONE},   {"42703", ERROR_GONE}, {"3F000", ERROR_GONE},
+                  {"22", ERROR_OF_ROW},    {"P0", ERROR_OF_ROW}};
+
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+        if (strncmp(sqlstate, causes[i].prefix, strlen(causes[i].prefix)) == 0)
+            return causes[i].cause;
+    return ERROR_ANY;
+}
+
 /* Of a lost connection libpq says what it said of the statements before, too. */
 static int fail_of_connection(const struct session *session, struct error *error)
 {
@@ -326,6 +342,7 @@ int session_fail(struct session *session, const PGresult *result, struct error *
     (void)error_set(error, kind, ERROR_DATABASE, "database: %.700s (SQLSTATE %s)",
                     is_safe ? text : name_of(sqlstate), sqlstate);
     (void)snprintf(error->sqlstate, sizeof error->sqlstate, "%s", sqlstate);
+    error->cause = cause_of(sqlstate);
     if (position != NULL)
         error->position = (int)strtol(position, NULL, 10);
     if (!is_safe) {

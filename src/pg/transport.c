@@ -1,6 +1,7 @@
 #include "pg/transport.h"
 
 #include "base/host.h"
+#include "source/conninfo.h"
 
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -145,4 +146,44 @@ void transport_free_hosts(struct transport_hosts *hosts)
     free(hosts->hostaddr);
     free(hosts->port);
     *hosts = (struct transport_hosts){0};
+}
+
+/* 0, 1 or -1 as conninfo_check_transport(); *format: the problem, with a place for sslmode. */
+static int judge(const struct transport *transport, bool has_password, bool allow_plaintext,
+                 const char **format)
+{
+    bool disabled = strcmp(transport->sslmode, "disable") == 0;
+
+    if (transport->risk == TRANSPORT_UNVERIFIED)
+        *format = "sslmode=%s does not verify the server, so that an attacker on the network could"
+                  " read and change everything; write sslmode=verify-full and sslrootcert=FILE";
+    else if (allow_plaintext)
+        *format = "sslmode=%s trusts the network (allow_plaintext = true)";
+    else if (has_password)
+        *format = "with sslmode=%s the password could be read on its way to another host; write"
+                  " sslmode=verify-full, or allow_plaintext = true to say that this network is"
+                  " trusted";
+    else if (disabled)
+        *format = "sslmode=%s trusts the network; if it is not trusted, write sslmode=verify-full";
+    else
+        *format = "with sslmode=%s an attacker on the network can turn encryption off; write"
+                  " sslmode=verify-full, or sslmode=disable to say that this network is trusted";
+    return transport->risk == TRANSPORT_UNVERIFIED || allow_plaintext || (disabled && !has_password)
+               ? 1
+               : -1;
+}
+
+/* Connecting reports why libpq rejects a string. */
+int conninfo_check_transport(const char *text, bool has_password, bool allow_plaintext,
+                             char problem[CONNINFO_PROBLEM_BYTES])
+{
+    struct transport transport;
+    const char *format;
+    int status;
+
+    if (transport_resolve(&transport, text) < 0 || transport.risk == TRANSPORT_SAFE)
+        return 0;
+    status = judge(&transport, has_password || transport.has_password, allow_plaintext, &format);
+    (void)snprintf(problem, CONNINFO_PROBLEM_BYTES, format, transport.sslmode);
+    return status;
 }

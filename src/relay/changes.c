@@ -8,6 +8,7 @@
 #include "relay/changes.h"
 
 #include "base/log_limit.h"
+#include "source/source.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ static enum outage outage_of(const struct error *error, int peer)
 {
     if (peer != REPORT_DATABASE || trouble_is_of_absence(error))
         return OUTAGE_AWAY;
-    return error_is_sqlstate(error, "55P03") ? OUTAGE_LOCKED : OUTAGE_REFUSES;
+    return error->cause == ERROR_LOCKED ? OUTAGE_LOCKED : OUTAGE_REFUSES;
 }
 
 /* The first failure is often a timeout that says less than the next one. */
@@ -74,8 +75,7 @@ static bool is_another_reason(struct peer_change *change, const char *reason)
 
 static const char *remedy_of(const struct peer_change *change, const struct error *error)
 {
-    return error->hint[0] == '\0' && change->outage == OUTAGE_REFUSES ? "outbox-relay check"
-                                                                      : error->hint;
+    return error->hint[0] == '\0' && change->outage == OUTAGE_REFUSES ? source_check : error->hint;
 }
 
 static void log_away(struct changes *changes, const struct relay_report *report, int peer,

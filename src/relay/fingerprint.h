@@ -1,7 +1,7 @@
 #ifndef RELAY_FINGERPRINT_H
 #define RELAY_FINGERPRINT_H
 
-#include "admin/status/fingerprint.h"
+#include "source/fingerprint.h"
 #include "relay/options.h"
 
 /* The fingerprint of a configuration. What all relays of a table must share anyway (where, mark,

@@ -1,7 +1,7 @@
 #include "relay/janitor.h"
 
-#include "admin/admin.h"
 #include "base/log.h"
+#include "source/admin.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ static int purge(struct admin *admin, const struct outbox_options *options, cons
 
 /* One round, on a connection of its own. */
 static int run_round(const struct outbox_options *options, const struct stop *stop,
-                     struct purge *state, struct ahead *ahead, struct error *error)
+                     struct purge *state, struct upkeep *upkeep, struct error *error)
 {
     struct admin *admin = admin_open(options, error);
     struct error other;
@@ -67,12 +67,10 @@ static int run_round(const struct outbox_options *options, const struct stop *st
     if (admin_check_slices(admin, &other) < 0)
         log_event(LOG_ERROR, LOG_FIELDS(.error = other.text, .hint = other.hint),
                   "events of some slices are not sent");
-    status = admin_make_partitions(admin, ahead, error);
+    status = admin_upkeep(admin, upkeep, error);
     if (admin_adopt_waiting(admin, status < 0 ? &other : error) < 0)
         status = -1;
     if (purge(admin, options, stop, state, status < 0 ? &other : error) < 0)
-        status = -1;
-    if (admin_thin_positions(admin, status < 0 ? &other : error) < 0)
         status = -1;
     admin_close(admin);
     return status;
@@ -92,13 +90,13 @@ void janitor_run(const struct outbox_options *options, const _Atomic int64_t *re
 {
     struct outbox_options now = *options;
     struct purge state = {0};
-    struct ahead ahead = {0};
+    struct upkeep upkeep = {0};
     struct error error;
 
     now.retention_ms = atomic_load(retention_ms);
     while (!stop_wait(stop, choose_round_ms(&now))) {
         now.retention_ms = atomic_load(retention_ms);
-        if (run_round(&now, stop, &state, &ahead, &error) < 0)
+        if (run_round(&now, stop, &state, &upkeep, &error) < 0)
             log_event(LOG_WARN, LOG_FIELDS(.error = error.text, .hint = error.hint),
                       "the janitor's round failed");
     }

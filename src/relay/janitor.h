@@ -1,7 +1,7 @@
 #ifndef RELAY_JANITOR_H
 #define RELAY_JANITOR_H
 
-#include "catalog/options.h"
+#include "source/options.h"
 #include "wake/stop.h"
 
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 #define RELAY_LANE_H
 
 #include "broker/broker.h"
-#include "outbox/outbox.h"
+#include "source/outbox.h"
 #include "relay/memory.h"
 #include "relay/missing.h"
 #include "relay/options.h"

@@ -54,7 +54,7 @@ static bool made_progress(struct lane *lane, const struct run_state *run_state,
                           enum lane_result result)
 {
     const struct batch *batch = &lane->batch;
-    int64_t quiet_ms = error_is_sqlstate(&lane->error, "55P03") ? QUIET_LOCKED_MS : QUIET_MS;
+    int64_t quiet_ms = lane->error.cause == ERROR_LOCKED ? QUIET_LOCKED_MS : QUIET_MS;
 
     if (batch->park_failure != NULL)
         return false;
@@ -106,8 +106,7 @@ static void wait_after_failure(struct lane *lane, struct run_state *run_state)
 /* The table, one of its columns or its schema is gone, or the number of slices is another one. */
 static bool is_schema_error(const struct error *error)
 {
-    return error->is_schema || error_is_sqlstate(error, "42P01") ||
-           error_is_sqlstate(error, "42703") || error_is_sqlstate(error, "3F000");
+    return error->is_schema || error->cause == ERROR_GONE;
 }
 
 /* Before the first success a permanent error of the database ends the relay at once. Later a

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "catalog/memory.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -111,14 +110,14 @@ static char *pack_loss(const struct seen_loss *loss)
 
 /* Writes and frees the text. A role that may not write goes on without. Returns 1 when it has to be
  * tried again. */
-static int keep(struct memory *memory, const struct table *table, struct session *session,
-                int (*write)(const struct table *, struct session *, const char *, struct error *),
-                char *text, struct error *error)
+static int keep(struct memory *memory, struct watch *watch,
+                int (*write)(struct watch *, const char *, struct error *), char *text,
+                struct error *error)
 {
-    int status = text != NULL ? write(table, session, text, error) : error_no_memory(error);
+    int status = text != NULL ? write(watch, text, error) : error_no_memory(error);
 
     free(text);
-    if (status == 0 || session->conn == NULL)
+    if (status == 0 || !watch_is_connected(watch))
         return status;
     if (error->kind != ERROR_PERMANENT) { /* such as a deadlock with another relay's */
         memory->is_behind = true;
@@ -126,13 +125,13 @@ static int keep(struct memory *memory, const struct table *table, struct session
     }
     if (!memory->is_refused)
         log_event(LOG_WARN, LOG_FIELDS(.error = error->text, .hint = error->hint),
-                  "what brokers have acknowledged cannot be kept in %s", table->control_quoted);
+                  "what brokers have acknowledged cannot be kept in %s",
+                  watch_control_table(watch));
     memory->is_refused = true;
     return 0;
 }
 
-static int keep_losses(struct memory *memory, const struct table *table, struct session *session,
-                       struct error *error)
+static int keep_losses(struct memory *memory, struct watch *watch, struct error *error)
 {
     enum { MAX = sizeof memory->losses / sizeof *memory->losses };
 
@@ -141,7 +140,7 @@ static int keep_losses(struct memory *memory, const struct table *table, struct 
         memory->loss_at = 0;
     }
     for (; memory->loss_at < memory->loss_count; memory->loss_at++) {
-        int status = keep(memory, table, session, memory_keep_loss,
+        int status = keep(memory, watch, watch_keep_loss,
                           pack_loss(&memory->losses[memory->loss_at]), error);
 
         if (status != 0)
@@ -151,8 +150,7 @@ static int keep_losses(struct memory *memory, const struct table *table, struct 
     return 0;
 }
 
-static int keep_places(struct memory *memory, const struct table *table, struct session *session,
-                       struct error *error)
+static int keep_places(struct memory *memory, struct watch *watch, struct error *error)
 {
     json_t *places = json_array();
     bool is_behind = memory->is_behind;
@@ -163,20 +161,19 @@ static int keep_places(struct memory *memory, const struct table *table, struct 
     count = json_array_size(places);
     memory->is_behind = true;
     if (count > 0)
-        status = keep(memory, table, session, memory_keep_acknowledged,
-                      json_dumps(places, JSON_COMPACT), error);
+        status =
+            keep(memory, watch, watch_keep_acknowledged, json_dumps(places, JSON_COMPACT), error);
     memory->is_behind = status != 0;
     memory->store_at_ms = clock_now_ms() + STORE_MS + (int64_t)count * STORE_PLACE_MS;
     json_decref(places);
     return status < 0 ? -1 : 0;
 }
 
-int memory_store(struct memory *memory, const struct table *table, struct session *session,
-                 bool now, struct error *error)
+int memory_store(struct memory *memory, struct watch *watch, bool now, struct error *error)
 {
-    if (keep_losses(memory, table, session, error) < 0)
+    if (keep_losses(memory, watch, error) < 0)
         return -1;
     if (!now && clock_left_ms(memory->store_at_ms) > 0)
         return 0;
-    return keep_places(memory, table, session, error);
+    return keep_places(memory, watch, error);
 }

@@ -2,7 +2,8 @@
 #define RELAY_MEMORY_H
 
 #include "broker/seen.h"
-#include "outbox/outbox.h"
+#include "source/outbox.h"
+#include "source/watch.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -35,7 +36,6 @@ int memory_recall(struct memory *memory, struct outbox *outbox, struct error *er
 
 /* Writes losses at once, and every few seconds, or `now`, what was acknowledged since. Called by
  * one thread. */
-int memory_store(struct memory *memory, const struct table *table, struct session *session,
-                 bool now, struct error *error);
+int memory_store(struct memory *memory, struct watch *watch, bool now, struct error *error);
 
 #endif

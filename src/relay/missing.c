@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log_limit.h"
 #include "message/remedy.h"
+#include "source/source.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,19 +33,19 @@ static void log_missing(const struct missing *missing, const struct missing_dest
     char shown[sizeof item->name + 16];
     char lasted[40] = "";
 
+    if (remedy == NULL) {
+        (void)snprintf(buffer, sizeof buffer, "%s says what is wrong with it", source_check);
+        remedy = buffer;
+    }
     (void)snprintf(shown, sizeof shown, "%s", item->name);
     if (item->partition >= 0)
         (void)snprintf(shown, sizeof shown, "%s[%d]", item->name, item->partition);
-
     if (now_ms > item->since_ms)
         (void)snprintf(lasted, sizeof lasted, " after %" PRId64 " s",
                        (now_ms - item->since_ms) / 1000);
     log_event(level,
               LOG_FIELDS(.sink = sink, .destination = text_of(shown),
-                         .error = is_away ? item->reason : NULL,
-                         .hint = !is_away         ? NULL
-                                 : remedy != NULL ? remedy
-                                                  : REMEDY_CHECK,
+                         .error = is_away ? item->reason : NULL, .hint = is_away ? remedy : NULL,
                          .since_ms = clock_wall_us() / 1000 - (now_ms - item->since_ms)),
               "%s%s", text, lasted);
 }

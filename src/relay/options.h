@@ -2,7 +2,7 @@
 #define RELAY_OPTIONS_H
 
 #include "broker/sink.h"
-#include "catalog/options.h"
+#include "source/options.h"
 #include "message/outcome.h"
 #include "route/route.h"
 

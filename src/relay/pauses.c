@@ -1,7 +1,7 @@
 #include "relay/pauses.h"
 
 #include "base/log.h"
-#include "catalog/pauses.h"
+#include "source/pauses.h"
 
 #include <stdlib.h>
 #include <string.h>

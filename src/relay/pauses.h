@@ -20,7 +20,7 @@ struct pauses {
     int count;
 };
 
-/* `text`: one pause per line, as described in catalog/pauses.h. 1: it changed; 0: it is the same;
+/* `text`: one pause per line, as described in source/pauses.h. 1: it changed; 0: it is the same;
  * -1: no memory. */
 int pauses_read(struct pauses *pauses, const char *text);
 void pauses_free(struct pauses *pauses);

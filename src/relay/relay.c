@@ -2,7 +2,7 @@
  * Runs the lanes, the janitor and the watcher as threads. Only the main thread receives signals.
  * There are no signal handlers: signals are blocked before the first thread starts and read from a
  * file descriptor. After the first SIGTERM or SIGINT each lane finishes its current batch. After a
- * second one, or the shutdown timeout, the process exits at once, and PostgreSQL rolls back the
+ * second one, or the shutdown timeout, the process exits at once, and the database rolls back the
  * claims.
  */
 #include "relay/relay.h"
@@ -54,8 +54,7 @@ struct relay {
     struct stop stop;
     struct worker *workers;
     struct wake *wake;
-    struct horizon *horizon;
-    struct wal_flush *flush;
+    struct source *source;
     pthread_t janitor;
     pthread_t watcher;
     bool janitor_started;
@@ -116,8 +115,7 @@ static void *run_watcher(void *argument)
 {
     struct relay *relay = argument;
     const struct watcher_shared shared = {.options = &relay->options->outbox,
-                                          .horizon = relay->horizon,
-                                          .flush = relay->flush,
+                                          .source = relay->source,
                                           .wake = relay->drain ? NULL : relay->wake,
                                           .report = &relay->report,
                                           .memory = &relay->memory,
@@ -309,8 +307,8 @@ static bool supervise(struct relay *relay)
         now_ms = clock_now_ms();
         log_limit_tick(now_ms);
         atomic_store(&relay->report.loop_at_ms, now_ms);
-        atomic_store(&relay->report.still_ms, horizon_stands_still_ms(relay->horizon));
-        atomic_store(&relay->report.unsent_from, horizon_lowest(relay->horizon));
+        atomic_store(&relay->report.still_ms, source_stands_still_ms(relay->source));
+        atomic_store(&relay->report.unsent_from, source_unsent_from(relay->source));
         if (relay->on_tick != NULL)
             relay->on_tick(relay->closure);
         if (was_signalled(relay)) {
@@ -439,7 +437,7 @@ static int open_lanes(struct relay *relay, struct error *error)
         worker->lane.worked = &relay->worked;
         worker->lane.announce = log_connections;
         worker->lane.closure = relay;
-        if (outbox_share(worker->lane.outbox, relay->horizon, relay->flush) < 0)
+        if (outbox_share(worker->lane.outbox, relay->source) < 0)
             return error_no_memory(error);
         report_add_lane(&relay->report, &worker->lane.report);
     }
@@ -450,13 +448,10 @@ static int open_all(struct relay *relay, struct error *error)
 {
     relay->workers = calloc((size_t)relay->options->lanes, sizeof *relay->workers);
     relay->wake = wake_open(relay->options->lanes, relay->options->poll_interval_ms);
-    relay->horizon =
-        horizon_open(relay->options->outbox.order == ORDER_KEY ? relay->options->outbox.slices : 1);
-    relay->flush = wal_flush_open();
+    relay->source = source_open(&relay->options->outbox);
     relay->ended_fd = eventfd(0, EFD_CLOEXEC);
     relay->signals_fd = open_signals(error);
-    if (relay->workers == NULL || relay->wake == NULL || relay->horizon == NULL ||
-        relay->flush == NULL)
+    if (relay->workers == NULL || relay->wake == NULL || relay->source == NULL)
         return error_no_memory(error);
     if (stop_init(&relay->stop) < 0 || stop_init(&relay->watcher_stop) < 0 || relay->ended_fd < 0)
         return error_set(error, ERROR_FATAL, ERROR_SELF, "eventfd: %s", strerror(errno));
@@ -476,8 +471,7 @@ void relay_close(struct relay *relay)
     stop_free(&relay->stop);
     stop_free(&relay->watcher_stop);
     wake_close(relay->wake);
-    horizon_close(relay->horizon);
-    wal_flush_close(relay->flush);
+    source_close(relay->source);
     free(relay->workers);
     memory_free(&relay->memory);
     free(relay);

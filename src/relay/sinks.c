@@ -1,7 +1,7 @@
 #include "relay/sinks.h"
 
 #include "base/clock.h"
-#include "catalog/pauses.h"
+#include "source/pauses.h"
 #include "message/outcome.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "relay/status_replies.h"
 
-#include "admin/status/json.h"
+#include "source/json.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -12,29 +12,6 @@
 
 #define MARK_MS 5000
 #define ERROR_BYTES_MAX 255
-
-void status_replies_ask(struct status_replies *replies, const char *token)
-{
-    if (replies->count < QUESTIONS_MAX && strlen(token) == STATUS_TOKEN_BYTES - 1 &&
-        strspn(token, "0123456789abcdef") == STATUS_TOKEN_BYTES - 1)
-        (void)snprintf(replies->tokens[replies->count++], STATUS_TOKEN_BYTES, "%s", token);
-}
-
-static void on_notification(void *closure, const char *channel, const char *payload, int pid)
-{
-    (void)pid;
-    if (strcmp(channel, STATUS_CHANNEL) == 0)
-        status_replies_ask(closure, payload);
-}
-
-int status_replies_listen(struct status_replies *replies, struct session *session,
-                          struct error *error)
-{
-    replies->count = 0;
-    session->notifications.on_arrival = on_notification;
-    session->notifications.closure = replies;
-    return session_execute(session, "LISTEN " STATUS_CHANNEL, error);
-}
 
 void status_replies_tick(struct status_replies *replies)
 {
@@ -161,30 +138,4 @@ char *status_replies_write(const struct status_replies *replies, uint32_t table,
         else
             lanes /= 2;
     }
-}
-
-/* A transaction that only notifies still commits, so synchronous_commit is off: it must not wait
- * for a standby. If the transaction fails, for example because another session's commit holds the
- * queue's lock, the question gets no reply. */
-int status_replies_send(struct status_replies *replies, struct session *session, uint32_t table,
-                        struct error *error)
-{
-    char payload[STATUS_ANSWER_BYTES];
-    char channel[64];
-    const char *params[2] = {channel, payload};
-
-    if (replies->count == 0)
-        return 0;
-    (void)status_replies_write(replies, table, payload);
-    while (replies->count > 0) {
-        (void)snprintf(channel, sizeof channel, STATUS_ANSWER_CHANNEL "%s",
-                       replies->tokens[--replies->count]);
-        if (session_command(session,
-                            "SELECT pg_catalog.set_config('synchronous_commit', 'off', true),"
-                            " pg_catalog.pg_notify($1, $2)",
-                            2, params, error) < 0 &&
-            session->conn == NULL)
-            return -1;
-    }
-    return 0;
 }

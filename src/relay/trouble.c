@@ -1,6 +1,7 @@
 #include "relay/trouble.h"
 
 #include "base/clock.h"
+#include "source/source.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@ void trouble_note(struct trouble *trouble, const struct error *error, bool was_c
     (void)pthread_mutex_lock(&trouble->lock);
     trouble->error = *error;
     if (error->hint[0] == '\0')
-        (void)error_hint(&trouble->error, "outbox-relay check");
+        (void)error_hint(&trouble->error, "%s", source_check);
     trouble->at_ms = now_ms;
     trouble->was_connecting = was_connecting;
     trouble->tries++;
@@ -69,11 +70,9 @@ int64_t trouble_for_ms(const struct trouble *trouble, int64_t now_ms)
     return since_ms == 0 ? 0 : now_ms > since_ms ? now_ms - since_ms : 1;
 }
 
-/* Class 57P are the server's words when it ends, starts or recovers. */
 bool trouble_is_of_absence(const struct error *error)
 {
-    return error->is_unanswered || error_is_sqlstate(error, "08") ||
-           error_is_sqlstate(error, "57P");
+    return error->is_unanswered || error->cause == ERROR_CUT;
 }
 
 static struct trouble_report *item_of(struct trouble_list *list, const struct error *error)

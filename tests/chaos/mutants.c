@@ -24,7 +24,7 @@
 #include "broker/broker.h"
 #include "broker/nats/nats.h"
 #include "message/order.h"
-#include "outbox/outbox.h"
+#include "source/outbox.h"
 
 #include <nats/nats.h>
 #include <stdio.h>

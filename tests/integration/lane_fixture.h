@@ -9,9 +9,10 @@
 #include "relay/watcher.h"
 
 #include "admin/admin.h"
-#include "outbox/outbox.h"
 #include "outbox/slices/slice_lock_state.h"
+#include "outbox/slices/source_state.h"
 #include "outbox/state.h"
+#include "source/outbox.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -55,11 +56,9 @@ static inline void start_watcher(struct lane_fixture *fixture)
 
     assert_int_equal(stop_init(&fixture->stop), 0);
     fixture->shared = (struct watcher_shared){.options = &fixture->options,
-                                              .horizon = horizon_open(slices),
-                                              .flush = wal_flush_open(),
+                                              .source = source_open(&fixture->options),
                                               .stop = &fixture->stop};
-    assert_non_null(fixture->shared.horizon);
-    assert_non_null(fixture->shared.flush);
+    assert_non_null(fixture->shared.source);
     assert_int_equal(horizon_view_init(&fixture->view, slices), 0);
     assert_int_equal(pthread_create(&fixture->watcher, NULL, run_watcher, &fixture->shared), 0);
 }
@@ -67,7 +66,7 @@ static inline void start_watcher(struct lane_fixture *fixture)
 /* A lane of the same process. */
 static inline void share(struct lane_fixture *fixture, struct outbox *outbox)
 {
-    assert_int_equal(outbox_share(outbox, fixture->shared.horizon, fixture->shared.flush), 0);
+    assert_int_equal(outbox_share(outbox, fixture->shared.source), 0);
 }
 
 static inline void stop_watcher(struct lane_fixture *fixture)
@@ -75,8 +74,7 @@ static inline void stop_watcher(struct lane_fixture *fixture)
     stop_request(&fixture->stop);
     (void)pthread_join(fixture->watcher, NULL);
     horizon_view_free(&fixture->view);
-    horizon_close(fixture->shared.horizon);
-    wal_flush_close(fixture->shared.flush);
+    source_close(fixture->shared.source);
     stop_free(&fixture->stop);
 }
 
@@ -135,7 +133,7 @@ static inline int tear_down(void **state)
 /* Reads into fixture->view. */
 static inline void read_horizon(struct lane_fixture *fixture)
 {
-    horizon_read(fixture->shared.horizon, &fixture->outbox->server, &fixture->view);
+    horizon_read(fixture->shared.source->horizon, &fixture->outbox->server, &fixture->view);
 }
 
 /* The lowest of the bounds. */
@@ -144,7 +142,7 @@ static inline int64_t lowest_bound(struct lane_fixture *fixture, bool high)
     int64_t lowest = INT64_MAX;
 
     read_horizon(fixture);
-    for (int i = 0; i < horizon_slices(fixture->shared.horizon); i++) {
+    for (int i = 0; i < horizon_slices(fixture->shared.source->horizon); i++) {
         const struct horizon_bound *bound = &fixture->view.bounds[i];
         int64_t id = high ? bound->high : bound->low;
 
@@ -167,7 +165,7 @@ static inline void await_bounds(struct lane_fixture *fixture, bool high, int64_t
 
 static inline bool is_starting(struct lane_fixture *fixture, const struct outbox *outbox)
 {
-    horizon_read(fixture->shared.horizon, &outbox->server, &fixture->view);
+    horizon_read(fixture->shared.source->horizon, &outbox->server, &fixture->view);
     return fixture->view.starting;
 }
 

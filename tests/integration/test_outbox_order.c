@@ -617,7 +617,7 @@ TEST(slices_that_others_have_emptied_meanwhile_hide_no_row)
     insert(fixture, "k");
     fixture->outbox->slices->choice.width = 1;
     for (int i = 0; i < SLICES; i++)
-        horizon_has_more(fixture->shared.horizon)[i] = true;
+        horizon_has_more(fixture->shared.source->horizon)[i] = true;
     assert_string_equal(claim_all(fixture, false), "k:1");
     send_all(fixture);
     claim_count(fixture, 0);
@@ -1106,7 +1106,7 @@ TEST_WITH(rows_below_a_bound_are_sent_after_another_process_began_the_positions_
           set_up_position, tear_down)
 {
     struct lane_fixture *fixture = *state;
-    struct horizon *horizon = horizon_open(SLICES);
+    struct source *source = source_open(&fixture->options);
     struct outbox *other = outbox_open(&fixture->options, NULL, "other/1");
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
 
@@ -1122,11 +1122,11 @@ TEST_WITH(rows_below_a_bound_are_sent_after_another_process_began_the_positions_
         assert_true(harness_now_ms() < deadline_ms);
         harness_pause();
     }
-    assert_int_equal(outbox_share(other, horizon, fixture->shared.flush), 0);
+    assert_int_equal(outbox_share(other, source), 0);
     if (outbox_ready(other, &fixture->error) < 0)
         fail_msg("%s", fixture->error.text);
     outbox_close(other);
-    horizon_close(horizon);
+    source_close(source);
     while (claim(fixture) < 0 || fixture->batch.count < 5)
         assert_true(harness_now_ms() < deadline_ms);
     assert_int_equal(fixture->batch.count, 5);

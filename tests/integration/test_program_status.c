@@ -1,8 +1,8 @@
 /* status of real relays: what they answer, who may answer, limits, --watch, what needs somebody.
  */
 #include "admin/admin_session.h"
-#include "admin/status/relays.h"
 #include "base/clock.h"
+#include "catalog/questions.h"
 #include "integration/found.h"
 #include "integration/program.h"
 

@@ -4,6 +4,7 @@
  * named.
  */
 #include "catalog/describe.h"
+#include "catalog/session_options.h"
 #include "config/config.h"
 #include "integration/program.h"
 #include "pg/connect.h"

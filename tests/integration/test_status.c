@@ -3,7 +3,7 @@
 
 #include "admin/admin_session.h"
 #include "admin/status/document.h"
-#include "admin/status/json.h"
+#include "source/json.h"
 #include "admin/status/status.h"
 #include "sql/statements.h"
 
@@ -429,7 +429,7 @@ TEST(a_document_becomes_the_lines_of_status)
 
     document = json_loads(whole, 0, NULL);
     assert_non_null(document);
-    result = admin_status_text(admin, document, &error);
+    result = document_ask(admin, document, statement_status_text, "", &error);
     if (result == NULL)
         fail_msg("%s", error.text);
     for (int i = 0; i < PQntuples(result) && i < count; i++) {
@@ -442,7 +442,7 @@ TEST(a_document_becomes_the_lines_of_status)
     assert_int_equal(PQntuples(result), count);
     PQclear(result);
     (void)json_object_set_new(document, "_lanes", json_false());
-    result = admin_status_text(admin, document, &error);
+    result = document_ask(admin, document, statement_status_text, "", &error);
     assert_non_null(result);
     assert_string_equal(PQgetvalue(result, PQntuples(result) - 1, 1), "  4 more: status --lanes");
     PQclear(result);

@@ -2,7 +2,7 @@
 
 #include "admin/admin_session.h"
 #include "base/clock.h"
-#include "catalog/pauses.h"
+#include "source/pauses.h"
 #include "sql/statements.h"
 
 #include <poll.h>

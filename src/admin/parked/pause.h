@@ -4,7 +4,7 @@
 #include "admin/admin.h"
 
 /*
- * Pauses of a sink, of the topics that match a pattern, or of a key. catalog/pauses.h says how they
+ * Pauses of a sink, of the topics that match a pattern, or of a key. source/pauses.h says how they
  * are stored. Relays read them with each claim, so a pause holds for every claim that begins
  * after it was committed. Batches claimed before that may still be on their way to the broker.
  */

@@ -1,7 +1,7 @@
 #include "admin/status/document.h"
 
 #include "admin/facts.h"
-#include "admin/status/json.h"
+#include "source/json.h"
 #include "base/hint.h"
 #include "message/remedy.h"
 #include "sql/statements.h"

@@ -9,6 +9,8 @@
 #include "admin/status/relays.h"
 
 #include "admin/status/document.h"
+#include "catalog/questions.h"
+#include "source/answer.h"
 #include "base/clock.h"
 #include "sql/statements.h"
 

@@ -1,7 +1,7 @@
 #include "admin/status/status.h"
 
 #include "admin/status/document.h"
-#include "admin/status/json.h"
+#include "source/json.h"
 #include "admin/status/relays.h"
 #include "base/clock.h"
 #include "catalog/describe.h"
@@ -179,14 +179,26 @@ json_t *admin_status(struct admin *admin, const struct status_query *query, stru
     return document;
 }
 
-PGresult *admin_status_text(struct admin *admin, const json_t *document, struct error *error)
+int admin_status_text(struct admin *admin, const json_t *document, const struct status_lines *lines,
+                      struct error *error)
 {
-    return document_ask(admin, document, statement_status_text, "", error);
+    PGresult *result = document_ask(admin, document, statement_status_text, "", error);
+
+    for (int row = 0; result != NULL && row < PQntuples(result); row++)
+        lines->on_line(lines->closure, PQgetvalue(result, row, 0), PQgetvalue(result, row, 1));
+    PQclear(result);
+    return result != NULL ? 0 : -1;
 }
 
-PGresult *admin_status_limits(struct admin *admin, const json_t *document, struct error *error)
+int admin_status_limits(struct admin *admin, const json_t *document,
+                        const struct status_lines *lines, struct error *error)
 {
-    return document_ask(admin, document, statement_status_limits, "", error);
+    PGresult *result = document_ask(admin, document, statement_status_limits, "", error);
+
+    for (int row = 0; result != NULL && row < PQntuples(result); row++)
+        lines->on_line(lines->closure, "", PQgetvalue(result, row, 0));
+    PQclear(result);
+    return result != NULL ? 0 : -1;
 }
 
 static void take_findings(const json_t *document, struct findings *findings)

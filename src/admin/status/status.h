@@ -2,58 +2,17 @@
 #define ADMIN_STATUS_STATUS_H
 
 #include "admin/admin.h"
-#include "admin/status/fingerprint.h"
 #include "pg/session.h"
-#include "route/route.h"
-
-#include <jansson.h>
+#include "source/fingerprint.h"
+#include "source/status.h"
 
 /*
- * What `status` shows, for the command and for HTTP: of the tables, and of the relays, as one JSON
- * object. docs/monitoring.md has its fields, which stay. What is unknown is null, and "attention"
- * says why. Names that begin with "_" are for the program alone.
- *
- * It is the work of sections, the files of admin/status/sql/. A section gets the document so far as
- * its only parameter. Those that are used for "figures" and "storage" return an object, which is
- * added; those for "attention", and for "answers" where relays were asked, return findings, a row
- * each. Each section runs alone, so that one that PostgreSQL refuses hides no other. Its head says
- * what the section is called, and which fields the document has without it.
+ * The document of source/status.h is the work of sections, the files of admin/status/sql/. Each
+ * gets the document so far as its only parameter. Those that are used for "figures" and "storage"
+ * return an object, which is added; those for "attention", and for "answers" where relays were
+ * asked, return findings, a row each. Each section runs alone, so that one that PostgreSQL refuses
+ * hides no other. Its head says what the section is called, and which fields the document has
+ * without it.
  */
-
-#define STATUS_SINKS_MAX 16
-#define STATUS_COUNT_MAX 100000 /* a command counts rows of each kind so far */
-
-/* Whose state is asked for, and where the rows go. */
-struct status_query {
-    const struct routes *routes;
-    const char *const *sinks; /* names */
-    int sink_count;
-    const char *self; /* the process that asks, HOST:PID, which says itself what is wrong with it;
-                         NULL: it is no relay */
-    int wait_ms;      /* how long relays may take to answer; 0: they are not asked */
-    int count_max;    /* counting unsent, parked or dead rows stops here */
-    bool has_storage; /* how large the tables are, and who holds VACUUM up, as "storage" */
-    const json_t *before; /* the document of the last look; NULL: there is none */
-};
-
-/* Makes the connection fit for status, and for nothing else: it only reads, and uses indexes
- * whatever the statistics say. 0, or -1 with *error set. */
-int admin_status_begin(struct admin *admin, struct error *error);
-/* The same for a running relay: no statement takes longer than 4 s. */
-int admin_gauges_begin(struct admin *admin, struct error *error);
-/* Tells admin_status() that no unsent row has a lower id, so that it need not read past sent rows
- * that VACUUM cannot remove yet. INT64_MIN: not known. */
-void admin_gauges_unsent_from(struct admin *admin, int64_t id);
-
-/* The document, for json_decref(). NULL with *error set. */
-json_t *admin_status(struct admin *admin, const struct status_query *query, struct error *error);
-/* The document as lines, of which status_text.sql says what is in them; the limits that it exceeds,
- * by status_limits.sql. PQclear() what they return. NULL with *error set. */
-PGresult *admin_status_text(struct admin *admin, const json_t *document, struct error *error);
-PGresult *admin_status_limits(struct admin *admin, const json_t *document, struct error *error);
-/* Asks the relays alone, and compares a configuration with theirs: in findings. 0, or -1 with
- * *error set. */
-int admin_compare_relays(struct admin *admin, const struct fingerprint *own, const char *name,
-                         int wait_ms, struct findings *findings, struct error *error);
 
 #endif

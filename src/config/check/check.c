@@ -3,8 +3,7 @@
 #include "base/host.h"
 #include "base/text.h"
 #include "broker/broker.h"
-#include "pg/conninfo.h"
-#include "pg/transport.h"
+#include "source/conninfo.h"
 #include "trace/headers.h"
 
 #include <stdio.h>
@@ -25,51 +24,13 @@ static struct toml_node *locate(const struct loader *loader, const char *section
     return table != NULL ? table : loader->root;
 }
 
-/* Refuses to send a password across a network without TLS, and warns when the server's identity is
- * not verified. */
-static void check_transport(const struct loader *loader, const struct toml_node *node)
-{
-    const struct outbox_options *outbox = &loader->config->relay.outbox;
-    struct transport transport;
-    bool has_password;
-
-    if (transport_resolve(&transport, outbox->url) < 0 || transport.risk == TRANSPORT_SAFE)
-        return;
-    has_password = transport.has_password || outbox->password_file != NULL;
-    if (transport.risk == TRANSPORT_UNVERIFIED)
-        report_warning(loader->report, node,
-                       "url: sslmode=%s does not verify the server, so that an attacker on the "
-                       "network could read and change everything; write sslmode=verify-full and "
-                       "sslrootcert=FILE",
-                       transport.sslmode);
-    else if (outbox->allow_plaintext)
-        report_warning(loader->report, node,
-                       "url: sslmode=%s trusts the network (allow_plaintext = true)",
-                       transport.sslmode);
-    else if (has_password)
-        report_problem(loader->report, node,
-                       "url: with sslmode=%s the password could be read on its way to another "
-                       "host; write sslmode=verify-full, or allow_plaintext = true to say that "
-                       "this network is trusted",
-                       transport.sslmode);
-    else if (strcmp(transport.sslmode, "disable") == 0)
-        report_warning(loader->report, node,
-                       "url: sslmode=disable trusts the network; if it is not trusted, write "
-                       "sslmode=verify-full");
-    else
-        report_problem(
-            loader->report, node,
-            "url: with sslmode=%s an attacker on the network can turn encryption off; write "
-            "sslmode=verify-full, or sslmode=disable to say that this network is trusted",
-            transport.sslmode);
-}
-
 /* The url itself never appears in a message. */
 static void check_url(const struct loader *loader)
 {
     const struct outbox_options *outbox = &loader->config->relay.outbox;
     struct toml_node *node = locate(loader, "database", "url");
     char problem[CONNINFO_PROBLEM_BYTES];
+    int risk;
 
     if (toml_is_refused(toml_find(loader->root, "database"), "url"))
         return;
@@ -78,8 +39,11 @@ static void check_url(const struct loader *loader)
     else if (conninfo_has_secret(outbox->url) && outbox->password_file != NULL)
         report_problem(loader->report, locate(loader, "database", "password_file"),
                        "password_file: the url contains a password too; keep only one of them");
-    else
-        check_transport(loader, node);
+    else if ((risk = conninfo_check_transport(outbox->url, outbox->password_file != NULL,
+                                              outbox->allow_plaintext, problem)) < 0)
+        report_problem(loader->report, node, "url: %s", problem);
+    else if (risk > 0)
+        report_warning(loader->report, node, "url: %s", problem);
 }
 
 static void check_value(const struct loader *loader, const struct toml_node *section,

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "config/read/expand.h"
-#include "pg/conninfo.h"
+#include "source/conninfo.h"
 
 #include <stdio.h>
 #include <stdlib.h>

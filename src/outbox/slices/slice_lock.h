@@ -3,7 +3,7 @@
 
 #include "catalog/table.h"
 #include "message/batch.h"
-#include "outbox/slices/claim_request.h"
+#include "source/claim_request.h"
 #include "outbox/slices/horizon.h"
 #include "pg/session.h"
 

@@ -7,20 +7,26 @@
  * pipeline has its own snapshot, so the results of the first two are valid for the scans after
  * them.
  */
-#include "outbox/slices/watch.h"
+#include "source/watch.h"
 
 #include "base/clock.h"
 #include "base/log_limit.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
+#include "catalog/memory.h"
+#include "outbox/slices/arrivals.h"
 #include "outbox/slices/scan.h"
+#include "outbox/slices/source_state.h"
 #include "outbox/slices/statements.h"
-#include "pg/connect.h"
+#include "pg/holders.h"
+#include "catalog/session_options.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TICK_BUSY_MS 100     /* between ticks while lanes claim rows */
 #define TICK_UNORDERED_MS 20 /* the same with order = "none", where only scans raise the bounds */
@@ -46,6 +52,8 @@ struct watch {
     struct sequence sequence;
     struct horizon *horizon;
     struct wal_flush *flush;
+    struct watch_process process;
+    struct arrivals arrivals;
     bool bounded; /* the ids are integers, so there is a horizon */
     struct horizon_view view;
     struct horizon_holder *holders;
@@ -58,17 +66,22 @@ struct watch {
 };
 
 struct watch *watch_open(const struct outbox_options *options, const char *name,
-                         struct horizon *horizon, struct wal_flush *flush)
+                         struct source *source, const struct watch_process *process)
 {
     struct watch *watch = calloc(1, sizeof *watch);
 
     if (watch == NULL)
         return NULL;
     watch->options = options;
-    watch->horizon = horizon;
-    watch->flush = flush;
+    watch->horizon = source->horizon;
+    watch->flush = source->flush;
+    watch->process = *process;
+    watch->arrivals = (struct arrivals){.process = &watch->process,
+                                        .session = &watch->session,
+                                        .table = &watch->table,
+                                        .view = &watch->view};
     (void)snprintf(watch->name, sizeof watch->name, "%s", name);
-    if (horizon_view_init(&watch->view, horizon_slices(horizon)) == 0)
+    if (horizon_view_init(&watch->view, horizon_slices(watch->horizon)) == 0)
         return watch;
     watch_close(watch);
     return NULL;
@@ -77,6 +90,7 @@ struct watch *watch_open(const struct outbox_options *options, const char *name,
 void watch_disconnect(struct watch *watch)
 {
     session_close(&watch->session);
+    arrivals_end(&watch->arrivals);
 }
 
 void watch_close(struct watch *watch)
@@ -93,21 +107,6 @@ void watch_close(struct watch *watch)
 bool watch_is_connected(const struct watch *watch)
 {
     return watch->session.conn != NULL;
-}
-
-int watch_fd(const struct watch *watch)
-{
-    return session_socket(&watch->session);
-}
-
-struct session *watch_session(struct watch *watch)
-{
-    return &watch->session;
-}
-
-const struct table *watch_table(const struct watch *watch)
-{
-    return &watch->table;
 }
 
 /* ---- connecting ---- */
@@ -177,7 +176,7 @@ static int describe(struct watch *watch, struct error *error)
 
 int watch_connect(struct watch *watch, struct error *error)
 {
-    if (connect_session(watch, error) == 0)
+    if (connect_session(watch, error) == 0 && arrivals_begin(&watch->arrivals, error) == 0)
         return 0;
     watch_disconnect(watch);
     return -1;
@@ -185,8 +184,10 @@ int watch_connect(struct watch *watch, struct error *error)
 
 int watch_describe(struct watch *watch, struct error *error)
 {
-    if (describe(watch, error) == 0)
+    if (describe(watch, error) == 0) {
+        arrivals_described(&watch->arrivals);
         return 0;
+    }
     table_name_holders(&watch->table, &watch->session, error);
     return -1;
 }
@@ -199,6 +200,71 @@ int watch_rename(struct watch *watch, const char *name, struct error *error)
                            "SELECT pg_catalog.set_config('application_name',"
                            " 'outbox-relay/' || $1::text, false)",
                            1, params, error);
+}
+
+/* ---- what arrives, and what is asked and kept ---- */
+
+int watch_hear(struct watch *watch, struct error *error)
+{
+    return arrivals_hear(&watch->arrivals, error);
+}
+
+int watch_listen(struct watch *watch, struct error *error)
+{
+    return arrivals_listen(&watch->arrivals, error);
+}
+
+int watch_answer(struct watch *watch, struct error *error)
+{
+    return questions_answer(&watch->arrivals.questions, &watch->session, &watch->process,
+                            watch->table.oid, error);
+}
+
+static bool take_event(const struct pollfd *event)
+{
+    uint64_t told;
+
+    if ((event->revents & POLLIN) == 0)
+        return false;
+    (void)!read(event->fd, &told, sizeof told);
+    return true;
+}
+
+bool watch_wait(struct watch *watch, int stop_fd, int64_t until_ms)
+{
+    struct session *session = &watch->session;
+    struct pollfd events[4] = {{.fd = session_socket(session), .events = POLLIN},
+                               {.fd = wal_flush_fd(watch->flush), .events = POLLIN},
+                               {.fd = horizon_fd(watch->horizon), .events = POLLIN},
+                               {.fd = stop_fd, .events = POLLIN}};
+
+    session_count_notifications(session);
+    if (session->notifications.arrived > 0) /* it came together with the result of a query */
+        return false;
+    if (poll(events, 4, clock_left_ms(arrivals_due_ms(&watch->arrivals, until_ms))) <= 0)
+        return false;
+    (void)take_event(&events[1]);
+    return take_event(&events[2]); /* a new epoch has begun, in which the horizon is unknown */
+}
+
+int watch_find_holder(struct watch *watch, struct error *holder, struct error *error)
+{
+    return holders_of_rows(&watch->session, watch->table.slice_quoted, holder, error);
+}
+
+const char *watch_control_table(const struct watch *watch)
+{
+    return watch->table.control_quoted;
+}
+
+int watch_keep_acknowledged(struct watch *watch, const char *items, struct error *error)
+{
+    return memory_keep_acknowledged(&watch->table, &watch->session, items, error);
+}
+
+int watch_keep_loss(struct watch *watch, const char *loss, struct error *error)
+{
+    return memory_keep_loss(&watch->table, &watch->session, loss, error);
 }
 
 /* ---- the WAL ---- */
@@ -572,6 +638,7 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
     bool first;
     int status;
 
+    arrivals_tick(&watch->arrivals);
     *opened = false;
     *again_ms = clock_now_ms() + TICK_IDLE_MS;
     horizon_read(watch->horizon, &watch->server, &watch->view);
@@ -598,9 +665,4 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
     *opened = first && watch->first_scanned == slices;
     *again_ms = next_tick_ms(watch, &full, has_claimed);
     return status;
-}
-
-int64_t watch_drawn(const struct watch *watch)
-{
-    return watch->view.stamp.drawn;
 }

@@ -7,7 +7,20 @@
 
 #define ARGUMENTS_MAX 16
 
+extern const char embedded_commands[];
 static struct arguments arguments;
+
+static int set_up(void **state)
+{
+    static const struct own_command none[] = {{NULL, NULL, false}};
+    static const struct program program = {.commands = embedded_commands, .own = none};
+
+    (void)state;
+    cli_use(&program);
+    return 0;
+}
+
+ONCE(set_up, NULL)
 
 /* The command's name and what follows it, ended by NULL. */
 static bool parse(const char *name, ...)

@@ -1,4 +1,4 @@
-#include "pg/conninfo.h"
+#include "source/conninfo.h"
 #include "test.h"
 
 #include <stdio.h>

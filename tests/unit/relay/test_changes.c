@@ -217,8 +217,7 @@ TEST(a_wait_for_a_lock_is_called_one)
 {
     pass(1);
     enter(&report.peers[REPORT_DATABASE], PEER_AWAY, "canceling statement due to lock timeout");
-    (void)snprintf(report.peers[REPORT_DATABASE].error.sqlstate,
-                   sizeof report.peers[REPORT_DATABASE].error.sqlstate, "55P03");
+    report.peers[REPORT_DATABASE].error.cause = ERROR_LOCKED;
     report.peers[REPORT_DATABASE].error.is_unanswered = false;
     pass(2);
     enter(&report.peers[REPORT_DATABASE], PEER_UP, NULL);
@@ -263,7 +262,6 @@ TEST(a_database_that_refuses_is_not_away)
     enter(&report.peers[REPORT_DATABASE], PEER_AWAY, "permission denied");
     report.peers[REPORT_DATABASE].error.kind = ERROR_PERMANENT;
     report.peers[REPORT_DATABASE].error.is_unanswered = false;
-    memcpy(report.peers[REPORT_DATABASE].error.sqlstate, "42501", 6);
     pass(70);
     enter(&report.peers[REPORT_DATABASE], PEER_UP, NULL);
     pass(5);

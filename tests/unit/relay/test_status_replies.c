@@ -94,17 +94,3 @@ TEST(the_longest_answer_fits_a_notification)
     assert_string_equal(json_string_value(json_object_get(sink(object, 15), "name")), names[15]);
     json_decref(object);
 }
-
-TEST(a_token_is_32_hexadecimal_digits)
-{
-    static const char *const refused[] = {
-        "", "0123456789abcdef0123456789abcde", "0123456789abcdef0123456789abcdef0",
-        "0123456789ABCDEF0123456789abcdef", "0123456789abcdef0123456789abcde;"};
-
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        status_replies_ask(&replies, refused[i]);
-    assert_int_equal(replies.count, 0);
-    for (int i = 0; i < QUESTIONS_MAX + 1; i++)
-        status_replies_ask(&replies, "0123456789abcdef0123456789abcdef");
-    assert_int_equal(replies.count, QUESTIONS_MAX);
-}

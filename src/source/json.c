@@ -1,4 +1,4 @@
-#include "admin/status/json.h"
+#include "source/json.h"
 
 #include "base/finding.h"
 #include "base/text.h"

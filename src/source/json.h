@@ -1,5 +1,5 @@
-#ifndef ADMIN_STATUS_JSON_H
-#define ADMIN_STATUS_JSON_H
+#ifndef SOURCE_JSON_H
+#define SOURCE_JSON_H
 
 #include <jansson.h>
 #include <stdint.h>

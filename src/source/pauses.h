@@ -1,5 +1,5 @@
-#ifndef CATALOG_PAUSES_H
-#define CATALOG_PAUSES_H
+#ifndef SOURCE_PAUSES_H
+#define SOURCE_PAUSES_H
 
 /*
  * A pause is a row of the control table. Its kind is "paused sink", "paused topic" or "paused key",

@@ -1,4 +1,4 @@
-#include "admin/status/json.h"
+#include "source/json.h"
 #include "test.h"
 
 #include <stdlib.h>

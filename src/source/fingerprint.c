@@ -1,4 +1,4 @@
-#include "admin/status/fingerprint.h"
+#include "source/fingerprint.h"
 
 #include "base/text.h"
 

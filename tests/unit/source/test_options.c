@@ -1,4 +1,4 @@
-#include "catalog/options.h"
+#include "source/options.h"
 #include "test.h"
 
 #include <string.h>

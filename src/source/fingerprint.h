@@ -1,5 +1,5 @@
-#ifndef ADMIN_STATUS_FINGERPRINT_H
-#define ADMIN_STATUS_FINGERPRINT_H
+#ifndef SOURCE_FINGERPRINT_H
+#define SOURCE_FINGERPRINT_H
 
 #include <jansson.h>
 #include <stddef.h>

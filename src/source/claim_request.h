@@ -1,5 +1,5 @@
-#ifndef OUTBOX_SLICES_CLAIM_REQUEST_H
-#define OUTBOX_SLICES_CLAIM_REQUEST_H
+#ifndef SOURCE_CLAIM_REQUEST_H
+#define SOURCE_CLAIM_REQUEST_H
 
 #include "message/declined.h"
 

@@ -1,14 +1,13 @@
-#ifndef OUTBOX_OUTBOX_H
-#define OUTBOX_OUTBOX_H
+#ifndef SOURCE_OUTBOX_H
+#define SOURCE_OUTBOX_H
 
 #include "base/error.h"
-#include "catalog/memory.h"
-#include "catalog/options.h"
 #include "message/batch.h"
-#include "outbox/slices/claim_request.h"
-#include "outbox/slices/horizon.h"
-#include "pg/wal_flush.h"
 #include "route/route.h"
+#include "source/acknowledged.h"
+#include "source/claim_request.h"
+#include "source/options.h"
+#include "source/source.h"
 
 /*
  * One lane's access to the outbox table: claim and settle rows in one transaction on one
@@ -28,10 +27,10 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
                            const char *name);
 void outbox_close(struct outbox *outbox);
 
-/* Sets what the lanes of a process share: the lower bounds of unsent rows, and the session that
- * flushes the WAL. Both outlive the outbox. Without them a claim reads the table from its start,
- * and a claim with durable_before_publish fails. Returns 0, or -1 when there is no memory. */
-int outbox_share(struct outbox *outbox, struct horizon *horizon, struct wal_flush *flush);
+/* Sets what the lanes of a process share, which outlives the outbox. Without it a claim reads the
+ * table from its start, and a claim with durable_before_publish fails. Returns 0, or -1 when there
+ * is no memory. */
+int outbox_share(struct outbox *outbox, struct source *source);
 
 /* Sets other options and routes, which outlive the outbox; they name the same table, columns, order
  * and slices. Rolls back what is claimed and disconnects. */
@@ -82,13 +81,13 @@ bool outbox_refused_are_due(const struct outbox *outbox);
 int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error *error);
 
 /* What was paused at the last claim or outbox_read_pauses(), one item a line
- * (catalog/pauses.h); NULL: nothing. Includes every pause that was committed before the current
+ * (source/pauses.h); NULL: nothing. Includes every pause that was committed before the current
  * claim began. */
 const char *outbox_pauses(const struct outbox *outbox);
 /* Reads the pauses now. Not to be called while a claim is in flight. */
 int outbox_read_pauses(struct outbox *outbox, struct error *error);
 
-/* Reads what relays have kept of their brokers' acknowledgements (catalog/memory.h). Not to be
+/* Reads what relays have kept of their brokers' acknowledgements (source/acknowledged.h). Not to be
  * called while a claim is in flight. */
 int outbox_read_acknowledged(struct outbox *outbox, const struct memory_reader *reader,
                              struct error *error);

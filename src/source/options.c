@@ -1,7 +1,6 @@
-#include "catalog/options.h"
+#include "source/options.h"
 
 #include "base/text.h"
-#include "pg/connect.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -52,16 +51,6 @@ const char *outbox_on_sent(const struct outbox_options *options)
 bool outbox_keeps_sent(const struct outbox_options *options)
 {
     return options->on_sent != ON_SENT_DELETE;
-}
-
-struct session_options outbox_session_options(const struct outbox_options *options)
-{
-    return (struct session_options){.url = options->url,
-                                    .password_file = options->password_file,
-                                    .allow_plaintext = options->allow_plaintext,
-                                    .synchronous_commit = options->synchronous_commit,
-                                    .time_zone = options->time_zone,
-                                    .idle_ms = options->publish_timeout_ms + OUTBOX_SLACK_MS};
 }
 
 bool outbox_is_expression(const char *value)

@@ -1,10 +1,8 @@
-#ifndef CATALOG_OPTIONS_H
-#define CATALOG_OPTIONS_H
+#ifndef SOURCE_OPTIONS_H
+#define SOURCE_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-struct session_options; /* pg/connect.h */
 
 /* The values of an outbox row by their meaning. Each is a column of the table, under any name, or
  * an SQL expression over the row. */
@@ -51,7 +49,7 @@ enum order { ORDER_KEY, ORDER_NONE };
 #define OUTBOX_SLACK_MS 5000
 
 struct outbox_options {
-    char *url; /* libpq conninfo; owned, as every string here */
+    char *url; /* conninfo.h; owned, as every string here */
     char *password_file;
     bool allow_superuser;
     bool allow_plaintext;
@@ -94,9 +92,6 @@ const char *outbox_column(const struct outbox_options *options, enum column colu
 
 /* Whether the configured value is an expression, and no name. */
 bool outbox_is_expression(const char *value);
-
-/* The session options of an outbox; the strings still belong to `options`. */
-struct session_options outbox_session_options(const struct outbox_options *options);
 
 #define OUTBOX_NAME_BYTES 64 /* NAMEDATALEN */
 
