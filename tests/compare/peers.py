@@ -64,7 +64,7 @@ class Ours:
 
     def clean_up(self, run):
         """With on_sent = "delete" nothing is left to purge. A stream that the run has made anew is no loss."""
-        if self.settings["on_sent"] == "mark":
+        if self.settings["on_sent"] != "delete":
             run.sql("DELETE FROM outbox_control WHERE kind = 'setting' AND name LIKE 'lost %'")
             subprocess.run([RELAY, "purge", "-c", self.config, "--older-than", "0s"], check=True,
                            stdout=subprocess.DEVNULL)
@@ -139,5 +139,6 @@ def log_end():
 # "As installed", and what each can be set to where speed counts.
 ALL = (Ours("ours", {"lanes": 2, "on_sent": "mark"}),
        Ours("ours-tuned", {"lanes": 4, "on_sent": "delete"}, "--notify"),
+       Ours("ours-position", {"lanes": 2, "on_sent": "position"}),
        Debezium("debezium"),
        Debezium("debezium-tuned", "-tuned"))

@@ -33,7 +33,6 @@
 #define TICK_IDLE_MS 1000    /* between ticks while they claim none */
 #define TICK_FIRST_MS 20     /* between ticks at the start of an epoch, until bounds can rise */
 #define BOUNDS_MS 450     /* between scans of bounds that lanes of this process raise by claims */
-#define PASSED_MS 5000    /* the same with on_sent = "position": progress raises the low id */
 #define FIRST_WAIT_MS 300 /* how long the first scan waits for that */
 #define FULL_ROUND_MS                                                                              \
     60000                /* a round of full scans takes no longer, however slow the scans are      \
@@ -534,15 +533,14 @@ static void note_full(struct watch *watch, const struct scan *scan, bool overran
 static enum scan_result read_scans(struct watch *watch, struct scan *bounds, struct scan *full,
                                    struct error *error)
 {
-    int64_t rest_ms = is_by_position(watch) ? PASSED_MS : BOUNDS_MS;
     int64_t began_ms = clock_now_ms();
     int64_t took_ms;
     enum scan_result read = read_scan(watch, bounds, &took_ms, error);
 
     if (bounds->count > 0) {
         watch->bounds_ms = clock_now_ms() + SCAN_REST * took_ms;
-        if (watch->options->order == ORDER_KEY && watch->bounds_ms < began_ms + rest_ms)
-            watch->bounds_ms = began_ms + rest_ms;
+        if (watch->options->order == ORDER_KEY && watch->bounds_ms < began_ms + BOUNDS_MS)
+            watch->bounds_ms = began_ms + BOUNDS_MS;
     }
     if (read != SCAN_DONE)
         return read;

@@ -84,25 +84,30 @@ FROM (
                       {if position}
                       (SELECT relay_candidate.slice AS relay_slice) relay_row,
                       {progress_at},
-                      LATERAL (SELECT * FROM {outbox} WHERE {is_unsent_at}) {outbox_name}
-                      {else}
-                      {outbox}
                       {end}
-                  WHERE ({slice_of_row}, {id}) >= (
-                            relay_candidate.slice,
-                            {if position}greatest(relay_from, {end}
-                            {if lean}
-                            relay_candidate.low
-                            {else}
-                            CASE WHEN (SELECT running FROM held) THEN relay_candidate.high ELSE relay_candidate.low END
+                      LATERAL (
+                          SELECT FROM {outbox}
+                          WHERE ({slice_of_row}, {id}) >= (
+                                    relay_candidate.slice,
+                                    {if position}greatest(relay_from, {end}
+                                    {if lean}
+                                    relay_candidate.low
+                                    {else}
+                                    CASE WHEN (SELECT running FROM held)
+                                         THEN relay_candidate.high ELSE relay_candidate.low END
+                                    {end}
+                                    {if position}){end})
+                            AND {slice_of_row} < relay_candidate.slice + 1
+                            {if partitioned}
+                            AND {id} >= relay_from
                             {end}
-                            {if position}){end})
-                    AND {slice_of_row} < relay_candidate.slice + 1
-                    AND {if position}true{else}{unsent}{end}
-                    {if !lean}
-                    AND CASE WHEN {is_not_noted} THEN ($9::int8 = 0 OR coalesce($9::int8 >> ({sink}), 0) & 1 = 0) END
-                    {end}
-                    ))
+                            AND {if position}{is_unsent_at}{else}{unsent}{end}
+                            {if !lean}
+                            AND CASE WHEN {is_not_noted}
+                                     THEN ($9::int8 = 0 OR coalesce($9::int8 >> ({sink}), 0) & 1 = 0) END
+                            {end}
+                          ORDER BY {slice_of_row}, {outbox_name}.{id} LIMIT 1
+                      ) found))
             FOR UPDATE SKIP LOCKED
         ) lock_taken
         LIMIT $4::int4

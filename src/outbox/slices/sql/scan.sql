@@ -23,22 +23,26 @@ SELECT relay_scan.slice,
 FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high)
 LEFT JOIN LATERAL (
     {if by_slice}
-    SELECT {id} AS lowest
+    SELECT lowest
     FROM
         {if position}
         (SELECT relay_scan.slice AS relay_slice) relay_row,
         {progress_at},
-        LATERAL (SELECT * FROM {outbox} WHERE {is_unsent_at}) {outbox_name}
-        {else}
-        {outbox}
         {end}
-    WHERE ({slice_of_row}, {id}) >= (
-              relay_scan.slice, {if position}greatest(relay_from, {end}CASE WHEN (SELECT running FROM held)
-                  THEN relay_scan.high ELSE relay_scan.low END{if position}){end})
-      AND {slice_of_row} < relay_scan.slice + 1
-      AND {if position}true{else}{unsent}{end}
-      AND CASE WHEN {is_not_noted} THEN ($5::int8 = 0 OR coalesce($5::int8 >> ({sink}), 0) & 1 = 0) END
-    ORDER BY {slice_of_row}, {outbox_name}.{id} LIMIT 1
+        LATERAL (
+            SELECT {id} AS lowest
+            FROM {outbox}
+            WHERE ({slice_of_row}, {id}) >= (
+                      relay_scan.slice, {if position}greatest(relay_from, {end}CASE WHEN (SELECT running FROM held)
+                          THEN relay_scan.high ELSE relay_scan.low END{if position}){end})
+              AND {slice_of_row} < relay_scan.slice + 1
+              {if partitioned}
+              AND {id} >= relay_from
+              {end}
+              AND {if position}{is_unsent_at}{else}{unsent}{end}
+              AND CASE WHEN {is_not_noted} THEN ($5::int8 = 0 OR coalesce($5::int8 >> ({sink}), 0) & 1 = 0) END
+            ORDER BY {slice_of_row}, {outbox_name}.{id} LIMIT 1
+        ) first
     {else}
     SELECT coalesce(min(id) FILTER (WHERE number <= {window} AND ours),
                     max(id) FILTER (WHERE number > {window})) AS lowest,
