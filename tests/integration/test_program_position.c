@@ -70,6 +70,41 @@ TEST(sent_rows_are_not_touched_and_each_is_sent_once)
     assert_int_equal(sql_number(fixture->conn, UNPASSED), 0);
 }
 
+/* Entries of the outbox's indexes, and rows, that sessions have read before they ended. */
+static long rows_read(struct fixture *fixture)
+{
+    return sql_number(fixture->conn,
+                      "SELECT (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname ="
+                      " 'outbox') + (SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname ="
+                      " 'outbox')");
+}
+
+TEST(sent_rows_that_stay_are_not_read_again)
+{
+    enum { KEPT = 20000, MORE = 40 };
+
+    struct fixture *fixture = *state;
+    struct process status;
+    long before;
+
+    insert_rows(fixture->conn, 1, KEPT);
+    drain_printed(fixture, 0);
+    insert_rows(fixture->conn, KEPT + 1, 1);
+    drain_printed(fixture, 0);
+    sql(fixture->conn, "VACUUM ANALYZE outbox");
+    before = rows_read(fixture);
+    start_relay(fixture);
+    for (int more = 1; more <= MORE; more++) {
+        insert_rows(fixture->conn, KEPT + 1 + more, 1);
+        process_await_times(&fixture->process, "\"topic\"", more);
+    }
+    (void)process_run(&status, NULL, "status", "-c", fixture->config, NULL);
+    assert_int_equal(status.status, 0);
+    process_free(&status);
+    stop_relay(fixture);
+    assert_true(rows_read(fixture) - before < KEPT);
+}
+
 TEST(rows_that_are_committed_late_are_sent_after_the_position_has_passed_their_ids)
 {
     struct fixture *fixture = *state;
