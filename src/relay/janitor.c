@@ -1,5 +1,6 @@
 #include "relay/janitor.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "source/admin.h"
 
@@ -10,6 +11,7 @@
 #define PURGE_MS 10000 /* of a round; the next one goes on */
 #define ROUND_MS_MIN 1000
 #define ROUND_MS_MAX 60000
+#define ADOPT_REST 20 /* times what the last look at the waiting rows took */
 
 static bool is_stopped(const void *stop)
 {
@@ -48,9 +50,23 @@ static int purge(struct admin *admin, const struct outbox_options *options, cons
     return status;
 }
 
+/* Looks at each waiting row, so not in each round where many wait and the retention is short. */
+static int adopt_waiting(struct admin *admin, int64_t *due_ms, struct error *error)
+{
+    int64_t began_ms = clock_now_ms();
+    int status = 0;
+
+    if (began_ms < *due_ms)
+        return 0;
+    status = admin_adopt_waiting(admin, error);
+    *due_ms = clock_now_ms() + ADOPT_REST * (clock_now_ms() - began_ms);
+    return status;
+}
+
 /* One round, on a connection of its own. */
 static int run_round(const struct outbox_options *options, const struct stop *stop,
-                     struct purge *state, struct upkeep *upkeep, struct error *error)
+                     struct purge *state, struct upkeep *upkeep, int64_t *adopt_ms,
+                     struct error *error)
 {
     struct admin *admin = admin_open(options, error);
     struct error other;
@@ -68,7 +84,7 @@ static int run_round(const struct outbox_options *options, const struct stop *st
         log_event(LOG_ERROR, LOG_FIELDS(.error = other.text, .hint = other.hint),
                   "events of some slices are not sent");
     status = admin_upkeep(admin, upkeep, error);
-    if (admin_adopt_waiting(admin, status < 0 ? &other : error) < 0)
+    if (adopt_waiting(admin, adopt_ms, status < 0 ? &other : error) < 0)
         status = -1;
     if (purge(admin, options, stop, state, status < 0 ? &other : error) < 0)
         status = -1;
@@ -91,12 +107,13 @@ void janitor_run(const struct outbox_options *options, const _Atomic int64_t *re
     struct outbox_options now = *options;
     struct purge state = {0};
     struct upkeep upkeep = {0};
+    int64_t adopt_ms = 0;
     struct error error;
 
     now.retention_ms = atomic_load(retention_ms);
     while (!stop_wait(stop, choose_round_ms(&now))) {
         now.retention_ms = atomic_load(retention_ms);
-        if (run_round(&now, stop, &state, &upkeep, &error) < 0)
+        if (run_round(&now, stop, &state, &upkeep, &adopt_ms, &error) < 0)
             log_event(LOG_WARN, LOG_FIELDS(.error = error.text, .hint = error.hint),
                       "the janitor's round failed");
     }

@@ -57,6 +57,7 @@ class Destinations:
             time.sleep(fault.seconds)
         finally:
             self._make_anew(broker)
+        self._note(f"UPDATE amnesia SET over = clock_timestamp() WHERE number = {number}")
         over()
         self._await_in_flight(number)
 

@@ -46,11 +46,12 @@ CREATE TABLE audit.expected AS
 CREATE UNIQUE INDEX ON audit.expected (id);
 
 -- Which losses relays named, and of which amnesia: the destination, or all of its sink, is said to have lost messages
--- after it was taken away. A relay that looks in vain says so within a minute, and one that was paused then, later.
+-- after it was taken away. A relay that looks in vain says so within a minute, and one that was paused then, later;
+-- a broker that starts on a busy machine may not be there for minutes.
 CREATE TABLE audit.named AS
     SELECT n.*, number
     FROM named n LEFT JOIN amnesia a ON about->>'sink' = sink AND about->>'destination' IN ('', place)
-        AND n.at BETWEEN a.at AND a.at + interval '100 s';
+        AND n.at BETWEEN a.at AND coalesce(a.over, a.at) + interval '100 s';
 
 -- What a broker forgot that nobody had read, if that loss was named: it is taken to be the last that came before.
 CREATE TABLE audit.forgotten AS

@@ -164,7 +164,7 @@ CREATE TABLE asked (event_id uuid, attempt bigint, done boolean, at timestamptz 
 -- Each time that a broker was made to forget (sink NULL: a purge), what may have lain there, and the losses that relays
 -- named: amnesia.py.
 CREATE TABLE amnesia (
-    number int PRIMARY KEY, topic text, sink text, place text, at timestamptz DEFAULT clock_timestamp()
+    number int PRIMARY KEY, topic text, sink text, place text, at timestamptz DEFAULT clock_timestamp(), over timestamptz
 );
 CREATE TABLE forgettable (number int, event_id uuid);
 CREATE TABLE named (about jsonb, at timestamptz DEFAULT clock_timestamp());
