@@ -15,10 +15,13 @@
 /* pg_advisory_xact_lock's: one `init` goes after another. */
 #define SCHEMA_LOCK "7246113", "1"
 
-/* The second keys of the locks that the order trigger takes: 7246115 * 256 and the key's bucket;
- * and the gate. The first key is the table's oid. */
-#define BUCKETS 256
-#define BUCKET_LOCK (7246115 * BUCKETS)
+/* The second keys of the locks that the order trigger takes: the bucket of the key, from
+ * BUCKET_LOCK on, and the gate. The first key is the table's oid. With four times the buckets,
+ * transactions of several keys deadlock a sixteenth as often; but a transaction of many keys may
+ * take a lock for each, and all sessions of a server share room for about 6,400
+ * (max_locks_per_transaction). */
+#define BUCKETS 1024
+#define BUCKET_LOCK (7246115 * 256)
 #define GATE_LOCK (BUCKET_LOCK + BUCKETS)
 
 /* What parked_table.sql says with the names and types not filled in; free() it. NULL: no memory. */

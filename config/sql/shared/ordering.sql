@@ -5,6 +5,12 @@
 -- within five seconds, nothing is changed: run this again. A role that inserts needs USAGE on the sequence.
 BEGIN;
 SET LOCAL lock_timeout = '5s';
+{if numbered}
+{if has_id}
+-- Reads all rows, and therefore before the lock: what comes later, the sequence has drawn.
+SELECT pg_catalog.set_config('outbox_relay.highest', coalesce(pg_catalog.max({id}), 0)::pg_catalog.text, true) FROM {outbox};
+{end}
+{end}
 LOCK TABLE {outbox} IN ACCESS EXCLUSIVE MODE;
 SELECT pg_catalog.set_config('role', pg_catalog.pg_get_userbyid(relowner)::pg_catalog.text, true) -- owns what follows
 FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) {outbox_text}::pg_catalog.regclass;
@@ -20,7 +26,7 @@ SELECT pg_catalog.setval({order_sequence_text}, 1 OPERATOR(pg_catalog.+) GREATES
 {if numbered}
     {first_number}, -- the numbers of the rows that are there stay below
 {if has_id}
-    (SELECT pg_catalog.max({id}) FROM {outbox}),
+    pg_catalog.current_setting('outbox_relay.highest')::bigint,
 {end}
 {if parked_exists}
     (SELECT pg_catalog.max(CASE WHEN id::pg_catalog.text OPERATOR(pg_catalog.~) '^[0-9]{1,18}$' THEN id::pg_catalog.text::bigint END) FROM {parked}),
