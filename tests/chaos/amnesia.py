@@ -25,8 +25,8 @@ PARTITIONS = 6
 class Destinations:
     """unsent: the condition of a row that is to be sent."""
 
-    def __init__(self, lab, unsent, duplicates_ms):
-        self.lab, self.unsent, self.duplicates_ms = lab, unsent, duplicates_ms
+    def __init__(self, lab, unsent, by_position, duplicates_ms):
+        self.lab, self.unsent, self.by_position, self.duplicates_ms = lab, unsent, by_position, duplicates_ms
         self.kept = []  # a file for each time that a broker forgot
 
     def make(self, broker):
@@ -111,11 +111,18 @@ class Destinations:
         wait_until(lambda: self.lab.try_sql(statement) is not None, 60, "it is noted what a broker forgot")
 
     def _note_sent(self, number, began, destination):
-        """What may have been sent: all but the rows that wait and that nobody is sending."""
+        """What may have been sent: all but the rows that wait and that nobody is sending. Who sends rows by position locks
+        their slice alone."""
+        free, is_free = "", ""
+        if self.by_position:
+            free = "CREATE TEMP TABLE free ON COMMIT DROP AS SELECT slice FROM outbox_slice FOR UPDATE SKIP LOCKED;"
+            is_free = "slice_of(id, key) IN (SELECT slice FROM free) AND"
         self._note(f"""
+            BEGIN;
+            {free}
             WITH unsent AS (
                 SELECT event_id FROM outbox
-                WHERE {self.unsent} AND id NOT IN (SELECT id FROM outbox_parked WHERE state = 'unsettled')
+                WHERE {is_free} {self.unsent} AND id NOT IN (SELECT id FROM outbox_parked WHERE state = 'unsettled')
                 FOR UPDATE SKIP LOCKED
             ), parked AS (
                 SELECT event_id FROM outbox_parked
@@ -128,7 +135,8 @@ class Destinations:
             INSERT INTO forgettable SELECT {number}, event_id FROM ledger l
             WHERE topic = '{destination.topic}' AND NOT poison
                 AND NOT EXISTS (SELECT FROM unsent u WHERE u.event_id = l.event_id)
-                AND NOT EXISTS (SELECT FROM parked p WHERE p.event_id = l.event_id)""")
+                AND NOT EXISTS (SELECT FROM parked p WHERE p.event_id = l.event_id);
+            COMMIT""")
 
     def _await_in_flight(self, number):
         """So that each row of a batch that was in flight is read before the broker forgets again."""

@@ -269,9 +269,11 @@ def set_up_bank(lab, config, brokers, table="plain", contract="locks", partition
 
 def judge_positions(lab, slices):
     """A second opinion on what the newest progress of a row's slice says of it."""
-    lab.sql("CREATE FUNCTION is_unsent(id bigint, key text, xid xid8) RETURNS bool LANGUAGE sql STABLE AS $$SELECT NOT EXISTS (SELECT FROM"
-            " (SELECT * FROM outbox_progress WHERE slice = (hashtext(coalesce($2, $1::text)) & 2147483647)"
-            f" % {slices} ORDER BY top DESC, number DESC LIMIT 1) p WHERE $1 < p.low OR EXISTS (SELECT FROM"
+    lab.sql("CREATE FUNCTION slice_of(id bigint, key text) RETURNS int LANGUAGE sql IMMUTABLE AS"
+            f" $$SELECT (hashtext(coalesce($2, $1::text)) & 2147483647) % {slices}$$;"
+            " CREATE FUNCTION is_unsent(id bigint, key text, xid xid8) RETURNS bool LANGUAGE sql STABLE AS $$SELECT NOT EXISTS (SELECT FROM"
+            " (SELECT * FROM outbox_progress WHERE slice = slice_of($1, $2)"
+            " ORDER BY top DESC, number DESC LIMIT 1) p WHERE $1 < p.low OR EXISTS (SELECT FROM"
             " unnest(p.ends, p.snapshots) s (last, seen) WHERE $1 <= last AND pg_visible_in_snapshot($3, seen)))$$;"
             # So that a look does not judge each row of the run.
             " CREATE FUNCTION lowest_low() RETURNS bigint LANGUAGE sql STABLE AS $$SELECT min(coalesce("
