@@ -64,15 +64,6 @@ struct admin_statement_reader {
 int admin_read_statements(struct admin *admin, const struct routes *routes,
                           const struct admin_statement_reader *reader, struct error *error);
 
-/* The name of the preset for a table that has these columns; NULL: there is none. */
-typedef const char *preset_finder(bool (*has)(const void *about, const char *column),
-                                  const void *about);
-
-/* The configuration that the table, named as in the configuration, suggests, as TOML that the
- * caller frees. NULL with *error set on failure. */
-char *admin_introspect(struct admin *admin, const char *table, preset_finder *find_preset,
-                       struct error *error);
-
 /* The sent rows that `audit` is about; NULL for any. */
 struct audit_request {
     const char *since;     /* earliest sent_at: a timestamp, or a duration before now */

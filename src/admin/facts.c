@@ -80,6 +80,22 @@ static int put_emitted_values(FILE *out, const void *about)
     return 0;
 }
 
+/* What is meant, and the column that is named like it, or that may be meant. */
+static int put_likely_columns(FILE *out, const void *about)
+{
+    const struct table *table = table_of(about);
+
+    for (int i = COLUMN_ID; i <= COLUMN_SENT_AT; i++) {
+        const struct table_column *column = &table->columns[i];
+        bool is_there = table_has(table, (enum column)i) && column->offer[0] == '\0';
+
+        (void)fprintf(out, "%s('%s', ", i > COLUMN_ID ? ", " : "", column_name((enum column)i));
+        sql_put_literal(out, is_there ? column->name : column->offer);
+        (void)fputc(')', out);
+    }
+    return 0;
+}
+
 /* {partition}, {partition_text}, and {purged_table}: that or the whole outbox. */
 static int put_partition(FILE *out, const void *about, const struct sql_fact *fact)
 {
@@ -149,6 +165,7 @@ static const struct sql_fact facts[] = {
     {"count_format", .text = "'FM999,999,999,999,999,990'"},
     {"emitted_columns", .put = put_emitted_columns},
     {"emitted_values", .put = put_emitted_values},
+    {"likely_columns", .put = put_likely_columns},
     {.name = NULL},
 };
 

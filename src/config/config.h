@@ -46,9 +46,8 @@ const char *config_sample(void);
 
 /* The text of config/presets/NAME.toml, embedded too. NULL: there is none of that name. */
 const char *config_preset(const char *name);
-/* The name of the preset all of whose columns the table has; of several the one with the most.
- * NULL: there is none. */
-const char *config_preset_of(bool (*has)(const void *about, const char *column), const void *about);
+/* A line for each, "debezium: id, aggregatetype, ...": its columns; free() it. NULL: no memory. */
+char *config_preset_columns(void);
 /* "cap, debezium, ..." */
 char *config_preset_names(char *out, size_t size);
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define NAME_SHOWN_BYTES 80
-#define PRESET_COLUMNS_LEAST 5 /* a table may have fewer columns of these names by chance */
 
 /* Made by the build; a NULL name ends it. */
 extern const struct embedded_preset {
@@ -38,43 +37,26 @@ char *config_preset_names(char *out, size_t size)
     return out;
 }
 
-/* The number of the columns of a preset; 0: the table lacks one. */
-static int count_columns(const char *text, bool (*has)(const void *about, const char *column),
-                         const void *about)
+char *config_preset_columns(void)
 {
-    struct toml_error error;
-    struct toml_node *root = toml_parse(text, strlen(text), &error);
-    struct toml_node *columns = toml_find(toml_find(root, "preset"), "columns");
-    char *rest = NULL;
-    int count = 0;
+    char *lines = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&lines, &len);
 
-    for (char *name = columns != NULL ? strtok_r(columns->string, ", ", &rest) : NULL; name != NULL;
-         name = strtok_r(NULL, ", ", &rest), count++)
-        if (!has(about, name)) {
-            count = 0;
-            break;
-        }
-    toml_free(root);
-    return count;
-}
+    for (int i = 0; out != NULL && embedded_presets[i].name != NULL; i++) {
+        const char *text = embedded_presets[i].text;
+        struct toml_error error;
+        struct toml_node *root = toml_parse(text, strlen(text), &error);
+        const struct toml_node *columns = toml_find(toml_find(root, "preset"), "columns");
 
-const char *config_preset_of(bool (*has)(const void *about, const char *column), const void *about)
-{
-    const char *best = NULL;
-    int most = PRESET_COLUMNS_LEAST - 1;
-
-    for (int i = 0; embedded_presets[i].name != NULL; i++) {
-        const char *name = embedded_presets[i].name;
-        int count = strstr(name, "-column") == NULL /* made to be changed */
-                        ? count_columns(embedded_presets[i].text, has, about)
-                        : 0;
-
-        if (count > most || (best != NULL && count == most && strlen(name) < strlen(best))) {
-            best = name;
-            most = count;
-        }
+        if (columns != NULL)
+            (void)fprintf(out, "%s: %s\n", embedded_presets[i].name, columns->string);
+        toml_free(root);
     }
-    return best;
+    if (out != NULL && fclose(out) == 0)
+        return lines;
+    free(lines);
+    return NULL;
 }
 
 /* A problem with a value of the preset is shown at the line that names the preset. */

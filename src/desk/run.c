@@ -105,7 +105,7 @@ static int explain(const struct desk *desk, struct error *error)
 
 /* ---- steps ---- */
 
-/* rows, record, text */
+/* rows, record, text, toml */
 static int show_pages(struct desk *desk, struct text word, struct text name, struct error *error)
 {
     const char *limit = desk_value(desk, "limit");
@@ -114,6 +114,7 @@ static int show_pages(struct desk *desk, struct text word, struct text name, str
     desk->show.as = desk_value(desk, "json") != NULL ? SHOW_JSON
                     : is(word, "rows")               ? SHOW_ROWS
                     : is(word, "record")             ? SHOW_RECORD
+                    : is(word, "toml")               ? SHOW_TOML
                                                      : SHOW_TEXT;
     desk->total = 0;
     if (status > 0)
@@ -125,7 +126,18 @@ static int show_pages(struct desk *desk, struct text word, struct text name, str
     return status < 0 && !is(word, "text") ? explain(desk, error) : status;
 }
 
-/* values, run */
+/* The result of the statement that this result is. It may be refused: to find something out. */
+static PGresult *ask_asked(struct desk *desk, PGresult *asked)
+{
+    struct error ignored;
+    PGresult *result =
+        admin_query_sql(desk->admin, strdup(PQgetvalue(asked, 0, 0)), 0, NULL, &ignored);
+
+    PQclear(asked);
+    return result;
+}
+
+/* values, query, run */
 static int run_one(struct desk *desk, struct text word, struct text name, struct error *error)
 {
     PGresult *result = desk_choose(desk, name, error) == 0 ? desk_ask(desk, error) : NULL;
@@ -136,11 +148,22 @@ static int run_one(struct desk *desk, struct text word, struct text name, struct
                    ? -1
                    : error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                                "--since: not a duration or a timestamp: %s", desk->since);
-    for (int i = 0; i < PQnfields(result) && is(word, "values") && status == 0; i++)
+    if (is(word, "query"))
+        result = ask_asked(desk, result);
+    for (int i = 0; i < PQnfields(result) && !is(word, "run") && status == 0; i++)
         status =
             desk_set(desk, PQfname(result, i), show_value(result, 0, PQfname(result, i)), error);
     PQclear(result);
     return status;
+}
+
+static int check_table(struct desk *desk, struct text word, struct text about, struct error *error)
+{
+    const struct table *table = &desk->admin->table;
+
+    (void)word;
+    (void)about;
+    return table->exists ? table_plain(table, error) : table_refuse_missing(table, error);
 }
 
 static int begin_to_write(struct desk *desk, struct text word, struct text about,
@@ -207,6 +230,7 @@ static int take_step(struct desk *desk, struct text line, struct error *error)
         int (*take)(struct desk *desk, struct text word, struct text about, struct error *error);
     } steps[] = {{"values", run_one},       {"run", run_one},     {"rows", show_pages},
                  {"record", show_pages},    {"text", show_pages}, {"writes", begin_to_write},
+                 {"any", check_table},      {"query", run_one},   {"toml", show_pages},
                  {"sent", check_sent},      {"replay", replay},   {"copy", replay},
                  {"wait", wait_for_claims}, {"say", say},         {"done", say},
                  {"dry-run", say},          {"none", say}};
@@ -221,7 +245,10 @@ static int take_step(struct desk *desk, struct text line, struct error *error)
 
 int desk_run(struct desk *desk, struct text steps, struct error *error)
 {
-    int status = describe_check_whole(&desk->admin->table, desk->admin->options, error);
+    static const char any[] = "  any ";
+    bool is_whole = steps.len < sizeof any || memcmp(steps.data, any, sizeof any - 1) != 0;
+    int status =
+        is_whole ? describe_check_whole(&desk->admin->table, desk->admin->options, error) : 0;
 
     if (status == 0 && terminal_columns() > 0)
         status = desk_set(desk, "terminal", "true", error);

@@ -211,6 +211,21 @@ void show_text(const char *text)
         (void)printf("%s\n", text_show(safe, sizeof safe, text_of(text), false));
 }
 
+/* A comment stands behind a key and its value, or alone. */
+static void put_setting(const PGresult *result, int row)
+{
+    char safe[4 * CELL_BYTES_MAX];
+    const char *key = show_value(result, row, "key");
+    const char *comment = show_value(result, row, "comment");
+
+    if (key != NULL)
+        (void)printf("%-10s = %s%s", key, show_value(result, row, "value"),
+                     comment != NULL ? "   # " : "");
+    if (comment != NULL)
+        (void)fputs(text_escape(safe, sizeof safe, comment, strlen(comment)), stdout);
+    (void)putchar('\n');
+}
+
 void show_rows(struct show *show, const PGresult *result, int count)
 {
     int first = 0;
@@ -232,6 +247,8 @@ void show_rows(struct show *show, const PGresult *result, int count)
             put_record(show, result, row);
         else if (show->as == SHOW_TEXT)
             show_text(show_value(result, row, PQfname(result, first)));
+        else if (show->as == SHOW_TOML)
+            put_setting(result, row);
         else if (show->as == SHOW_JSON)
             terminal_print_json(text_of(PQgetvalue(result, row, first)));
         show->has_begun = true;

@@ -10,6 +10,7 @@ enum show_as {
     SHOW_ROWS,   /* the names, then a line a row: tabs between them, or a table on a terminal */
     SHOW_RECORD, /* a value a line */
     SHOW_TEXT,   /* the first value */
+    SHOW_TOML,   /* key, value and comment */
     SHOW_JSON    /* the first value, which is JSON */
 };
 

@@ -18,7 +18,7 @@ BEGIN {
     for (i in list)
         known[list[i]] = 1
     # Parameters that the desk makes (src/desk/run.h).
-    split("dry_run event_ids ids name place since_ms step terminal topic_regex verb", list)
+    split("dry_run event_ids guesses ids name place presets since_ms step terminal topic_regex verb", list)
     for (i in list)
         known["$" list[i]] = 1
 }
@@ -52,7 +52,7 @@ FILENAME ~ /commands\.txt$/ {
     in_rules = in_rules && NF > 0
     if (in_rules && /^  [a-z-]+( |$)/)
         steps[rules] = steps[rules] (steps[rules] == "" ? "" : "\n") $1 " " $2
-    if (/^  (values|rows|record|text|run|replay) [a-z_]+$/)
+    if (/^  (values|query|rows|record|text|toml|run|replay) [a-z_]+$/)
         step[$2] = FILENAME ":" FNR
     next
 }
@@ -284,7 +284,7 @@ function forms_of(option) {
 function check_rule(r, lines, count, list, i, n, name, words) {
     split("", may_be)
     split("", used)
-    split("verb place step terminal", list)
+    split("verb place step terminal guesses presets sampled", list)
     for (i in list)
         may_be[list[i]] = 1
     split(rule[r], words, " ")
@@ -303,7 +303,7 @@ function check_rule(r, lines, count, list, i, n, name, words) {
         used["rate", "value"] = used["rate", "value"] || words[1] == "replay"
         is_taken[0] = 1
         ifs = brackets = 0
-        if (words[1] ~ /^(values|rows|record|text|run|replay)$/ && words[2] in file_of)
+        if (words[1] ~ /^(values|query|rows|record|text|toml|run|replay)$/ && words[2] in file_of)
             go_through(file_of[words[2]], facts_of[words[2]])
         if (words[1] == "values")
             for (name in columns) {
