@@ -28,6 +28,21 @@
  */
 #define TEST(name) TEST_REGISTER(name, TEST_OF_FILE, NULL, NULL)
 #define TEST_WITH(name, before, after) TEST_REGISTER(name, TEST_ALONE, before, after)
+/* Of a test that begins with what the fixture has made, `given`: "struct job *job". */
+#define TEST_GIVEN(given, name)                                                                    \
+    static void name##_given(given);                                                               \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        name##_given(*state);                                                                      \
+    }                                                                                              \
+    static void name##_given(given)
+#define TEST_GIVEN_WITH(given, name, before, after)                                                \
+    static void name##_given(given);                                                               \
+    TEST_WITH(name, before, after)                                                                 \
+    {                                                                                              \
+        name##_given(*state);                                                                      \
+    }                                                                                              \
+    static void name##_given(given)
 /* The same test once more, with another fixture. */
 #define TEST_AGAIN(name, before, after) TEST_ENTRY_AT(__LINE__, name, before, after)
 #define FIXTURE(before, after) TEST_REGISTER_AROUND(each, TEST_EACH, before, after)

@@ -103,6 +103,20 @@ long long sql_number(PGconn *conn, const char *format, ...)
     return strtoll(first_value(conn, text), NULL, 10);
 }
 
+void assert_number(PGconn *conn, long long number, const char *format, ...)
+{
+    char text[8192];
+    long long found;
+    va_list args;
+
+    va_start(args, format);
+    format_query(text, sizeof text, format, args);
+    va_end(args);
+    found = sql_number(conn, "%s", text);
+    if (found != number)
+        fail_msg("%lld instead of %lld: %s", found, number, text);
+}
+
 const char *sql_text(PGconn *conn, const char *format, ...)
 {
     char text[8192];
@@ -276,7 +290,7 @@ int fixture_open(void **state, void (*configure)(struct fixture *))
     (void)fixture_open_empty(state);
     fixture = *state;
     configure(fixture);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     process_free(&fixture->process); /* a test may start another in its place */
     return 0;
 }

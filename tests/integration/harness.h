@@ -36,6 +36,10 @@ long long sql_number(PGconn *conn, const char *format, ...) __attribute__((forma
 /* The first value; "" for NULL. Valid until the next call. */
 const char *sql_text(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Fails the test, showing query and number, unless the query's number is this one. */
+void assert_number(PGconn *conn, long long number, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* COPY ... FROM STDIN of these lines. */
 void sql_copy(PGconn *conn, const char *copy, const char *lines);
 
@@ -95,6 +99,11 @@ struct fixture {
     struct process process;
 };
 
+/* A test that has it as `fixture`. */
+#define FIXTURE_TEST(name) TEST_GIVEN(struct fixture *fixture, name)
+#define FIXTURE_TEST_WITH(name, before, after)                                                     \
+    TEST_GIVEN_WITH(struct fixture *fixture, name, before, after)
+
 /* Empties the database, and writes no configuration. */
 int fixture_open_empty(void **state);
 /* The same; `configure` writes fixture->config; then `init` must succeed. */
@@ -110,6 +119,9 @@ void write_relay_toml(struct fixture *fixture, const char *format, ...)
 
 /* Fails the test, showing what the program said, unless its status is this one. */
 void expect(struct fixture *fixture, int status, int expected);
+/* Runs the program with this configuration, and expects this status. */
+#define expect_run(fixture, status, ...)                                                           \
+    expect(fixture, run(fixture, __VA_ARGS__, "-c", (fixture)->config), status)
 void assert_says(const char *text, const char *expected);
 
 #endif

@@ -33,6 +33,11 @@ struct lane_fixture {
     struct error error;
 };
 
+/* A test that has it as `fixture`. */
+#define LANE_TEST(name) TEST_GIVEN(struct lane_fixture *fixture, name)
+#define LANE_TEST_WITH(name, before, after)                                                        \
+    TEST_GIVEN_WITH(struct lane_fixture *fixture, name, before, after)
+
 static inline void init_tables(struct lane_fixture *fixture)
 {
     struct admin *admin = admin_open(&fixture->options, &fixture->error);

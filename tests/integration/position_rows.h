@@ -15,9 +15,8 @@ static inline void insert_rows(PGconn *conn, int first, int count)
 /* So many rows were printed, each once. */
 static inline void assert_printed(struct fixture *fixture, int rows)
 {
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), rows);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     rows);
+    assert_number(fixture->conn, rows, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, rows, "SELECT count(DISTINCT line->>'id') FROM printed");
     assert_keys_printed_in_order(fixture);
 }
 

@@ -81,6 +81,13 @@ static inline int run_drain(struct fixture *fixture)
     return run(fixture, "run", "--drain", "-c", fixture->config);
 }
 
+/* The same, which ends with this status and prints so many events. */
+static inline void expect_drained(struct fixture *fixture, int status, int events)
+{
+    expect(fixture, run_drain(fixture), status);
+    assert_int_equal(count_lines(fixture->process.out), events);
+}
+
 /* The same; what it prints is added to the table `printed`. */
 static inline void drain_printed(struct fixture *fixture, int status)
 {
@@ -91,26 +98,23 @@ static inline void drain_printed(struct fixture *fixture, int status)
 /* Every event of the table was printed, and no other. */
 static inline void assert_all_printed(struct fixture *fixture)
 {
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT event_id::text FROM outbox EXCEPT"
-                                " SELECT line->>'id' FROM printed) lost"),
-                     0);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT line->>'id' FROM printed EXCEPT"
-                                " SELECT event_id::text FROM outbox) invented"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT event_id::text FROM outbox EXCEPT"
+                  " SELECT line->>'id' FROM printed) lost");
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT line->>'id' FROM printed EXCEPT"
+                  " SELECT event_id::text FROM outbox) invented");
 }
 
 /* In the order in which a consumer sees them first, the payloads of a key, numbers, only rise. */
 static inline void assert_keys_printed_in_order(struct fixture *fixture)
 {
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT seen, payload, lag(payload) OVER"
-                                " (PARTITION BY key ORDER BY seen) AS before FROM (SELECT"
-                                " line->>'key' AS key, (line->>'payload')::int AS payload,"
-                                " min(place) AS seen FROM printed GROUP BY 1, 2) firsts) pairs"
-                                " WHERE before > payload"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT seen, payload, lag(payload) OVER"
+                  " (PARTITION BY key ORDER BY seen) AS before FROM (SELECT"
+                  " line->>'key' AS key, (line->>'payload')::int AS payload,"
+                  " min(place) AS seen FROM printed GROUP BY 1, 2) firsts) pairs"
+                  " WHERE before > payload");
 }
 
 /* What init printed, a statement at a time, as psql would run it: CREATE INDEX CONCURRENTLY stands
@@ -148,7 +152,7 @@ static inline void make_role(struct fixture *fixture, const char *role)
     sql(fixture->conn, "SET client_min_messages = warning");
     sql(fixture->conn, "DROP ROLE IF EXISTS %s", role);
     sql(fixture->conn, "CREATE ROLE %s LOGIN", role);
-    expect(fixture, run(fixture, "init", "--grant", role, "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--grant", role);
     sql(fixture->conn, "%s", fixture->process.out);
 }
 

@@ -172,27 +172,24 @@ static void insert_rows(struct fixture *fixture, const char *topic, int count)
         topic, count);
 }
 
-TEST(every_event_reaches_its_broker_once)
+FIXTURE_TEST(every_event_reaches_its_broker_once)
 {
-    struct fixture *fixture = *state;
-
     make_destinations(fixture);
     insert_rows(fixture, "k.a", 3000);
     insert_rows(fixture, "n.a", 3000);
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload) VALUES ('k.a', NULL, '1'),"
         " ('k.a', 'tombstone', NULL), ('n.a', E't\\tab', to_jsonb(E'\\\\\\n'::text))");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "run", "--drain");
     load_from_kafka(fixture, topic_of(fixture, "k.a"));
     load_from_nats(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM read_back"), 6003);
+    assert_number(fixture->conn, 6003, "SELECT count(*) FROM read_back");
     assert_same_messages(fixture);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
+    assert_number(fixture->conn, 0, UNSENT);
 }
 
-TEST(a_message_carries_key_payload_and_headers)
+FIXTURE_TEST(a_message_carries_key_payload_and_headers)
 {
-    struct fixture *fixture = *state;
     char *read;
 
     make_destinations(fixture);
@@ -201,7 +198,7 @@ TEST(a_message_carries_key_payload_and_headers)
         " SELECT ('00000000-0000-4000-8000-00000000000' || i)::uuid, t, 'key', 'T',"
         " '{\"a\": \"ü\"}', '{\"trace\": \"x\"}', '2026-01-02 03:04:05.000006+00'"
         " FROM (VALUES (1, 'k.a'), (2, 'n.a')) v (i, t)");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "run", "--drain");
     read = shell("build/reader kafka %s %s", harness_env("TEST_KAFKA_BROKERS"),
                  topic_of(fixture, "k.a"));
     assert_says(read,
@@ -214,10 +211,8 @@ TEST(a_message_carries_key_payload_and_headers)
     assert_says(read, "trace=x\t{\"a\": \"ü\"}\t");
 }
 
-TEST(poison_rows_are_dead_at_once_and_their_neighbours_arrive)
+FIXTURE_TEST(poison_rows_are_dead_at_once_and_their_neighbours_arrive)
 {
-    struct fixture *fixture = *state;
-
     make_destinations(fixture);
     insert_rows(fixture, "k.a", 500);
     insert_rows(fixture, "n.a", 500);
@@ -231,21 +226,18 @@ TEST(poison_rows_are_dead_at_once_and_their_neighbours_arrive)
         " ('k.a', '1', '[1]')");
     insert_rows(fixture, "k.a", 500);
     insert_rows(fixture, "n.a", 500);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "run", "--drain");
     assert_int_equal(count_in_kafka(topic_of(fixture, "k.a")), 1000);
     assert_int_equal(count_in_nats(fixture), 1000);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"), 11);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'waiting'"), 1);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
+    assert_number(fixture->conn, 11, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'");
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox_parked WHERE state = 'waiting'");
+    assert_number(fixture->conn, 0, UNSENT);
     assert_says(sql_text(fixture->conn, "SELECT string_agg(error, ';') FROM outbox_parked"),
                 "larger than message.max.bytes");
 }
 
-TEST(rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there)
+FIXTURE_TEST(rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     make_topic(topic_of(fixture, "k.known"));
@@ -276,15 +268,14 @@ TEST(rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there)
 static void assert_check_only_tells_what_will_be_created(struct fixture *fixture)
 {
     for (int i = 0; i < 2; i++) {
-        expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "check");
         assert_says(fixture->process.out, "k.made\": it is missing; init or run will");
         assert_says(fixture->process.out, ": it is missing; init or run will");
     }
 }
 
-TEST(create_makes_the_topic_and_the_stream)
+FIXTURE_TEST(create_makes_the_topic_and_the_stream)
 {
-    struct fixture *fixture = *state;
     char allow_nats[128];
 
     (void)snprintf(allow_nats, sizeof allow_nats, "create = true\nallow = [\"%s.n.>\"]",
@@ -293,24 +284,22 @@ TEST(create_makes_the_topic_and_the_stream)
     insert_rows(fixture, "k.made", 10);
     insert_rows(fixture, "n.made", 10);
     assert_check_only_tells_what_will_be_created(fixture);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
+    expect_run(fixture, 0, "run", "--drain");
     assert_int_equal(count_in_kafka(topic_of(fixture, "k.made")), 10);
     assert_int_equal(count_in_nats(fixture), 10);
 }
 
-TEST(check_names_missing_destinations_and_how_to_make_them)
+FIXTURE_TEST(check_names_missing_destinations_and_how_to_make_them)
 {
-    struct fixture *fixture = *state;
-
     insert_rows(fixture, "k.missing", 1);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+    expect_run(fixture, 4, "check");
     assert_says(fixture->process.out, "k.missing");
     assert_says(fixture->process.out, "kafka-topics");
     assert_says(fixture->process.out, "nats stream add");
     make_topic(topic_of(fixture, "k.missing"));
     make_stream(fixture);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
 }
 
 /* Counts those of lanes: the watcher's session beside them is in one most of the time. */
@@ -339,11 +328,10 @@ static void others_go_on(struct fixture *fixture, const char *topic, const char 
         insert_rows(fixture, other, 700);
         wait_for_sent(fixture, other, 700 * i);
     }
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox WHERE topic = '%s'"
-                                " AND sent_at IS NULL",
-                                topic),
-                     3000);
+    assert_number(fixture->conn, 3000,
+                  "SELECT count(*) FROM outbox WHERE topic = '%s'"
+                  " AND sent_at IS NULL",
+                  topic);
 }
 
 static void survive_an_outage(struct fixture *fixture, const char *server, const char *down,
@@ -362,13 +350,11 @@ static void survive_an_outage(struct fixture *fixture, const char *server, const
     process_stop(&relay, SIGTERM);
     assert_int_equal(relay.status, 0);
     process_free(&relay);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 
-TEST(a_nats_server_that_dies_holds_up_its_own_rows_only)
+FIXTURE_TEST(a_nats_server_that_dies_holds_up_its_own_rows_only)
 {
-    struct fixture *fixture = *state;
-
     survive_an_outage(fixture, "nats", "kill", "start", "n.a", "k.a");
     load_from_nats(fixture);
     load_from_kafka(fixture, topic_of(fixture, "k.a"));
@@ -376,10 +362,8 @@ TEST(a_nats_server_that_dies_holds_up_its_own_rows_only)
     assert_int_equal(count_in_nats(fixture), 4000); /* JetStream drops repeats by their id */
 }
 
-TEST(a_kafka_broker_that_dies_holds_up_its_own_rows_only)
+FIXTURE_TEST(a_kafka_broker_that_dies_holds_up_its_own_rows_only)
 {
-    struct fixture *fixture = *state;
-
     survive_an_outage(fixture, "kafka", "kill", "start", "k.a", "n.a");
     load_from_kafka(fixture, topic_of(fixture, "k.a"));
     load_from_nats(fixture);
@@ -388,19 +372,16 @@ TEST(a_kafka_broker_that_dies_holds_up_its_own_rows_only)
 }
 
 /* A server that is paused accepts connections and answers nothing. */
-TEST(a_nats_server_that_hangs_holds_up_its_own_rows_only)
+FIXTURE_TEST(a_nats_server_that_hangs_holds_up_its_own_rows_only)
 {
-    struct fixture *fixture = *state;
-
     survive_an_outage(fixture, "nats", "pause", "resume", "n.a", "k.a");
     load_from_nats(fixture);
     load_from_kafka(fixture, topic_of(fixture, "k.a"));
     assert_same_ids(fixture);
 }
 
-TEST(while_every_broker_is_away_no_transaction_is_open)
+FIXTURE_TEST(while_every_broker_is_away_no_transaction_is_open)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     make_destinations(fixture);

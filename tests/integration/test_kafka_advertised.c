@@ -7,11 +7,10 @@
 FIXTURE(set_up, fixture_close)
 
 /* Kafka answers at one address, and sends its clients to another, where nothing listens. */
-TEST(an_advertised_address_that_cannot_be_reached_is_named)
+FIXTURE_TEST(an_advertised_address_that_cannot_be_reached_is_named)
 {
     static const char sink[] = "[sink.k]\ntype = \"kafka\"\ncreate = true\nallow = [\"%s\"]\n"
                                "brokers = [\"%s\"]\n[[route]]\nmatch = \">\"\ntopic = \"%s\"\n";
-    struct fixture *fixture = *state;
     const char *advertised = harness_env("TEST_KAFKA_PROXY");
     char text[512];
     char says[256];
@@ -19,7 +18,7 @@ TEST(an_advertised_address_that_cannot_be_reached_is_named)
     (void)snprintf(text, sizeof text, sink, fixture->name, harness_env("TEST_KAFKA_BROKERS"),
                    fixture->name);
     write_config(fixture, "", text);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     assert_string_equal(fixture->process.err, "");
     (void)snprintf(text, sizeof text, sink, fixture->name, harness_env("TEST_KAFKA_PROXIED"),
                    fixture->name);
@@ -30,7 +29,7 @@ TEST(an_advertised_address_that_cannot_be_reached_is_named)
                    strchr(advertised, ':') != NULL ? "" : "127.0.0.1:", advertised);
     (void)run(fixture, "init", "-c", fixture->config);
     assert_says(fixture->process.err, says);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+    expect_run(fixture, 4, "check");
     assert_says(fixture->process.out, "  fix: in that broker's advertised.listeners");
     assert_says(fixture->process.out, says);
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");

@@ -162,13 +162,11 @@ static void send_mixed(struct fixture *fixture, int count)
         " generate_series(1, %d) i",
         count);
     drain(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 
-TEST(a_thousand_events_in_several_partitions_are_found_and_equal)
+FIXTURE_TEST(a_thousand_events_in_several_partitions_are_found_and_equal)
 {
-    struct fixture *fixture = *state;
-
     send_mixed(fixture, 1000);
     audit_all(fixture, 0);
     assert_clean(fixture, 1000);
@@ -176,10 +174,9 @@ TEST(a_thousand_events_in_several_partitions_are_found_and_equal)
     assert_no_group();
 }
 
-TEST(cloudevents_and_their_replays_are_found_and_equal)
+FIXTURE_TEST(cloudevents_and_their_replays_are_found_and_equal)
 {
     static const char *const modes[] = {"cloudevents = \"binary\"", "cloudevents = \"structured\""};
-    struct fixture *fixture = *state;
 
     for (int i = 0; i < 2; i++) {
         write_audited(fixture, modes[i], "[cloudevents]\nsource = \"/shop\"\n");
@@ -188,7 +185,7 @@ TEST(cloudevents_and_their_replays_are_found_and_equal)
         sql(fixture->conn, "INSERT INTO outbox (topic, key, type, payload) VALUES ('a', 'k', 'T',"
                            " '{\"beyond a double\": 1e400}')");
         drain(fixture);
-        expect(fixture, run(fixture, "replay", "2", "3", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "replay", "2", "3");
         drain(fixture);
         audit_all(fixture, 0);
         assert_clean(fixture, 50);
@@ -197,10 +194,8 @@ TEST(cloudevents_and_their_replays_are_found_and_equal)
     }
 }
 
-TEST(events_whose_keys_moved_to_added_partitions_are_found_and_equal)
+FIXTURE_TEST(events_whose_keys_moved_to_added_partitions_are_found_and_equal)
 {
-    struct fixture *fixture = *state;
-
     send_mixed(fixture, 200);
     grow_topic(PARTITIONS + 3);
     audit_all(fixture, 0);
@@ -208,10 +203,8 @@ TEST(events_whose_keys_moved_to_added_partitions_are_found_and_equal)
 }
 
 /* Where the rows would go now is not where retention has dropped them. */
-TEST(rows_that_were_dropped_before_partitions_were_added_are_too_old_to_tell)
+FIXTURE_TEST(rows_that_were_dropped_before_partitions_were_added_are_too_old_to_tell)
 {
-    struct fixture *fixture = *state;
-
     send_mixed(fixture, 200);
     drop_before(RD_KAFKA_OFFSET_END);
     grow_topic(PARTITIONS + 3);
@@ -245,10 +238,8 @@ TEST(each_planted_fault_is_found_and_no_other)
 
 /* ---- what cannot be told ---- */
 
-TEST(rows_before_the_first_record_of_a_partition_are_too_old_to_tell)
+FIXTURE_TEST(rows_before_the_first_record_of_a_partition_are_too_old_to_tell)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 20);
     drop_before(10);
     audit_all(fixture, 0);
@@ -289,9 +280,8 @@ static int send_to_several(struct fixture *fixture, int32_t *partition)
     return elsewhere;
 }
 
-TEST(a_partition_that_retention_has_emptied_hides_no_loss_in_the_others)
+FIXTURE_TEST(a_partition_that_retention_has_emptied_hides_no_loss_in_the_others)
 {
-    struct fixture *fixture = *state;
     int32_t emptied;
     int elsewhere = send_to_several(fixture, &emptied);
 
@@ -304,9 +294,8 @@ TEST(a_partition_that_retention_has_emptied_hides_no_loss_in_the_others)
 }
 
 /* Retention has dropped what another partition held at that time; the row's own has it all. */
-TEST(a_loss_is_missing_whatever_part_of_the_table_is_audited)
+FIXTURE_TEST(a_loss_is_missing_whatever_part_of_the_table_is_audited)
 {
-    struct fixture *fixture = *state;
     int elsewhere;
 
     delete_topic(topic);
@@ -325,10 +314,8 @@ TEST(a_loss_is_missing_whatever_part_of_the_table_is_audited)
 }
 
 /* Its time, as that program gives it, is in 1970. */
-TEST(a_message_of_another_program_does_not_tell_what_retention_has_dropped)
+FIXTURE_TEST(a_message_of_another_program_does_not_tell_what_retention_has_dropped)
 {
-    struct fixture *fixture = *state;
-
     delete_topic(topic);
     create_topic_with(PARTITIONS, "message.timestamp.type", "CreateTime");
     send_rows(fixture, 10);
@@ -345,10 +332,8 @@ TEST(a_message_of_another_program_does_not_tell_what_retention_has_dropped)
     assert_counted(fixture, "found", 10);
 }
 
-TEST(messages_before_since_are_not_read)
+FIXTURE_TEST(messages_before_since_are_not_read)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 20);
     sql(fixture->conn, "UPDATE outbox SET sent_at = now() + interval '3 hours'");
     audit_of(fixture, 1, "--from", "1");
@@ -356,37 +341,31 @@ TEST(messages_before_since_are_not_read)
     assert_counted(fixture, "messages", 0);
 }
 
-TEST(a_topic_that_does_not_exist_is_named_and_a_compacted_one_misses_nothing)
+FIXTURE_TEST(a_topic_that_does_not_exist_is_named_and_a_compacted_one_misses_nothing)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) VALUES ('other', 'k', now())");
     audit_all(fixture, 1);
     assert_findings(fixture, (struct expected){.missing = 1});
-    expect(fixture, run(fixture, "audit", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "audit");
     assert_says(fixture->process.out, "it does not exist");
     (void)snprintf(topic, sizeof topic, "%.50s.other", fixture->name);
     create_topic_with(1, "cleanup.policy", "compact");
     audit_all(fixture, 0);
     assert_counted(fixture, "too_old_rows", 1);
-    expect(fixture, run(fixture, "audit", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "audit");
     assert_says(fixture->process.out, "it is compacted");
 }
 
-TEST(a_sink_without_event_ids_is_not_audited)
+FIXTURE_TEST(a_sink_without_event_ids_is_not_audited)
 {
-    struct fixture *fixture = *state;
-
     write_audited(fixture, "[sink.bus.headers]\nid = \"\"", "");
     send_rows(fixture, 3);
-    expect(fixture, run(fixture, "audit", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "audit");
     assert_says(fixture->process.err, "no sink is configured that can be read back");
 }
 
-TEST(rows_of_brokers_that_are_away_are_counted_as_not_read)
+FIXTURE_TEST(rows_of_brokers_that_are_away_are_counted_as_not_read)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 3);
     write_relay_toml(fixture,
                      "[sink.bus]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:%d\"]\n[[route]]\n"

@@ -100,7 +100,7 @@ FIXTURE(set_up_both, tear_down)
 /* What explain says now, into the temporary table told (line jsonb). */
 static void explain_all(struct fixture *fixture)
 {
-    expect(fixture, run(fixture, "explain", "--last", "1000", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "explain", "--last", "1000", "--json");
     sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS told;"
                        " CREATE TEMP TABLE told (line jsonb)");
     sql_copy(fixture->conn, "COPY told FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')",
@@ -152,8 +152,7 @@ static void read_back(struct fixture *fixture)
 
 static void take_peeked(struct fixture *fixture, const char *sink, const char *place)
 {
-    expect(fixture,
-           run(fixture, "peek", sink, place, "--last", "1000", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "peek", sink, place, "--last", "1000", "--json");
     sql_copy(fixture->conn,
              "COPY peeked (line) FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')",
              fixture->process.out);
@@ -178,7 +177,7 @@ static void assert_told_what_arrived(struct fixture *fixture, int messages)
     read_back(fixture);
     assert_same(fixture, PEEKED, HELD);
     assert_same(fixture, TOLD, READ);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM read_back"), messages);
+    assert_number(fixture->conn, messages, "SELECT count(*) FROM read_back");
 }
 
 static void drain(struct fixture *fixture, int status)
@@ -198,20 +197,16 @@ static void emit_plain(struct fixture *fixture)
         " FROM generate_series(1, 20) n");
 }
 
-TEST(a_plain_row_arrives_as_explain_said)
+FIXTURE_TEST(a_plain_row_arrives_as_explain_said)
 {
-    struct fixture *fixture = *state;
-
     emit_plain(fixture);
     explain_all(fixture);
     drain(fixture, 0);
     assert_told_what_arrived(fixture, 20);
 }
 
-TEST(headers_that_are_renamed_arrive_as_explain_said)
+FIXTURE_TEST(headers_that_are_renamed_arrive_as_explain_said)
 {
-    struct fixture *fixture = *state;
-
     configure_with(fixture, "",
                    "[sink.k.headers]\nid = \"X-Event-ID\"\ntype = \"\"\ncreated_at = \"when\"\n",
                    "[sink.n.headers]\nid = \"X-Event-ID\"\ncreated_at = \"\"\n");
@@ -221,10 +216,9 @@ TEST(headers_that_are_renamed_arrive_as_explain_said)
     assert_told_what_arrived(fixture, 20);
 }
 
-TEST(cloudevents_arrive_as_explain_said)
+FIXTURE_TEST(cloudevents_arrive_as_explain_said)
 {
     static const char *const modes[] = {"binary", "structured"};
-    struct fixture *fixture = *state;
     char sink[64];
 
     for (int i = 0; i < 2; i++) {
@@ -255,12 +249,11 @@ static void assert_broker_span(const char *row, const char *system, const char *
 
 /* Rows of one key, so that there are several waves and atomic batches; as headers, and as
  * attributes of CloudEvents; and one that is too large for Kafka, which becomes dead. */
-TEST(a_sampled_row_of_each_broker_makes_a_span_in_every_form_of_its_headers)
+FIXTURE_TEST(a_sampled_row_of_each_broker_makes_a_span_in_every_form_of_its_headers)
 {
     static const char *const forms[] = {"", "cloudevents = \"binary\"",
                                         "cloudevents = \"structured\"",
                                         "headers.id = \"X-Event-ID\"\nheaders.type = \"\""};
-    struct fixture *fixture = *state;
     char outbox[256];
     char subject[96];
 
@@ -302,10 +295,8 @@ TEST(a_sampled_row_of_each_broker_makes_a_span_in_every_form_of_its_headers)
     collector_close();
 }
 
-TEST(a_computed_row_arrives_as_explain_said_and_needs_no_tables_of_the_relay)
+FIXTURE_TEST(a_computed_row_arrives_as_explain_said_and_needs_no_tables_of_the_relay)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, OWN_TABLE);
     configure_with(fixture,
                    "table = \"shop_events\"\nwhere = \"status = 'NEW'\"\n"
@@ -321,21 +312,19 @@ TEST(a_computed_row_arrives_as_explain_said_and_needs_no_tables_of_the_relay)
         " CASE n WHEN 9 THEN 'OLD' ELSE 'NEW' END, CASE n WHEN 10 THEN now() + interval '1 hour'"
         " END FROM generate_series(1, 12) n");
     explain_all(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM told"), 12);
-    assert_int_equal(
-        sql_number(fixture->conn,
-                   "SELECT count(*) FROM told WHERE line->>'outcome' = 'none' AND"
-                   " line->>'id' = '9' OR line->>'outcome' = 'scheduled' AND"
-                   " line->>'id' = '10' AND (line->>'due_in_ms')::int BETWEEN 3500000"
-                   " AND 3600000 OR line->>'outcome' = 'dead' AND line->>'id' = '7'"
-                   " AND line->>'reason' LIKE '%%cannot compute the values%%division by"
-                   " zero%%'"),
-        3);
-    expect(fixture, run(fixture, "explain", "3", "-c", fixture->config), 0);
+    assert_number(fixture->conn, 12, "SELECT count(*) FROM told");
+    assert_number(fixture->conn, 3,
+                  "SELECT count(*) FROM told WHERE line->>'outcome' = 'none' AND"
+                  " line->>'id' = '9' OR line->>'outcome' = 'scheduled' AND"
+                  " line->>'id' = '10' AND (line->>'due_in_ms')::int BETWEEN 3500000"
+                  " AND 3600000 OR line->>'outcome' = 'dead' AND line->>'id' = '7'"
+                  " AND line->>'reason' LIKE '%%cannot compute the values%%division by"
+                  " zero%%'");
+    expect_run(fixture, 0, "explain", "3");
     assert_says(fixture->process.out, "3, unsent: would be sent");
     init_existing(fixture);
     sql(fixture->conn, "UPDATE shop_events SET status = 'OLD' WHERE seq = 7");
-    expect(fixture, run(fixture, "sql", "events", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "sql", "events");
     *strrchr(fixture->process.out, ';') = '\0';
     assert_string_equal(
         sql_text(
@@ -349,17 +338,15 @@ TEST(a_computed_row_arrives_as_explain_said_and_needs_no_tables_of_the_relay)
     drain(fixture, 1);
     assert_told_what_arrived(fixture, 9);
     /* One that is parked takes the place of its marked one, and keeps what was said of it. */
-    expect(fixture, run(fixture, "explain", "7", "10", "12", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "explain", "7", "10", "12", "--json");
     assert_says(fixture->process.out, "\"state\":\"dead\"");
     assert_says(fixture->process.out, "\"state\":\"scheduled\"");
     assert_says(fixture->process.out, "\"state\":\"sent, or left out by where\"");
 }
 
 /* Each row is refused for another reason; those that only a broker could refuse are left out. */
-TEST(a_row_that_is_refused_is_refused_for_the_reason_that_explain_gave)
+FIXTURE_TEST(a_row_that_is_refused_is_refused_for_the_reason_that_explain_gave)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload, headers) VALUES"
         " ('nowhere', NULL, '1', NULL), ('bad.a', NULL, '1', NULL),"
@@ -380,19 +367,16 @@ TEST(a_row_that_is_refused_is_refused_for_the_reason_that_explain_gave)
                  " WHERE error IS DISTINCT FROM line->>'reason' OR (state = 'dead') <>"
                  " (line->>'outcome' = 'dead')"),
         "");
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"), 9);
+    assert_number(fixture->conn, 9, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'");
     /* of a parked row it says the same again, and why it is parked */
-    expect(fixture, run(fixture, "explain", "11", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "explain", "11");
     assert_says(fixture->process.out, "11, parked, waiting (unknown topic");
     assert_says(fixture->process.out, "; at the next try it would wait: unknown topic");
 }
 
 /* librdkafka refuses by the size on the wire, to the byte. */
-TEST(the_largest_message_that_leaves_is_the_one_that_explain_says)
+FIXTURE_TEST(the_largest_message_that_leaves_is_the_one_that_explain_says)
 {
-    struct fixture *fixture = *state;
-
     configure_with(fixture, "", "[sink.k.properties]\n\"message.max.bytes\" = 1000\n", "");
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload, headers) SELECT 'k.a', 'key' || n + 1000, to_jsonb("
@@ -400,24 +384,21 @@ TEST(the_largest_message_that_leaves_is_the_one_that_explain_says)
         " 900) n");
     explain_all(fixture);
     drain(fixture, 1);
-    assert_int_equal(
-        sql_number(fixture->conn,
-                   "SELECT count(*) FROM told LEFT JOIN outbox_parked ON id::text = line->>'id'"
-                   " WHERE error IS DISTINCT FROM line->>'reason'"),
-        0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM told LEFT JOIN outbox_parked ON id::text = line->>'id'"
+                  " WHERE error IS DISTINCT FROM line->>'reason'");
     assert_in_range(
         sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"), 50,
         350);
 }
 
-TEST(explain_waits_for_no_lock_and_takes_none)
+FIXTURE_TEST(explain_waits_for_no_lock_and_takes_none)
 {
-    struct fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
 
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('k.a', '1'), ('k.a', '2')");
     sql(other, "BEGIN; SELECT FROM outbox FOR UPDATE; LOCK TABLE outbox IN EXCLUSIVE MODE");
-    expect(fixture, run(fixture, "explain", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "explain");
     assert_says(fixture->process.out, "1, unsent: would be sent");
     sql(other, "ROLLBACK");
     /* While it runs, another session gets the rows at once. */
@@ -431,11 +412,11 @@ TEST(explain_waits_for_no_lock_and_takes_none)
     sql(other, "SELECT FROM outbox FOR UPDATE NOWAIT");
     process_wait(&fixture->process);
     expect(fixture, fixture->process.status, 0);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 2);
+    assert_number(fixture->conn, 2, UNSENT);
     PQfinish(other);
 }
 
-TEST(what_explain_cannot_do_is_said_in_one_line)
+FIXTURE_TEST(what_explain_cannot_do_is_said_in_one_line)
 {
     static const struct {
         const char *where;
@@ -451,32 +432,25 @@ TEST(what_explain_cannot_do_is_said_in_one_line)
         {"1 / (id - id) = 1", "--where: "},
         {"nextval('public.outbox_id_seq') > 0", "read-only transaction"},
     };
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('k.a', '1'), ('n.a', '2')");
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
-        expect(fixture,
-               run(fixture, "explain", "--where", conditions[i].where, "-c", fixture->config), 2);
+        expect_run(fixture, 2, "explain", "--where", conditions[i].where);
         assert_says(fixture->process.err, conditions[i].says);
         assert_int_equal(count_lines(fixture->process.err), 1);
     }
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 2);
-    expect(fixture, run(fixture, "explain", "2", "77", "x'y\\", "-c", fixture->config), 1);
+    assert_number(fixture->conn, 2, UNSENT);
+    expect_run(fixture, 1, "explain", "2", "77", "x'y\\");
     assert_says(fixture->process.out, "2, unsent: would be sent");
     assert_says(fixture->process.err, "has id \"77\"");
-    expect(fixture, run(fixture, "explain", "1", "--last", "2", "-c", fixture->config), 2);
-    expect(fixture, run(fixture, "explain", "--last", "1001", "-c", fixture->config), 2);
-    expect(
-        fixture,
-        run(fixture, "explain", "--last", "1", "--where", "topic = 'k.a'", "-c", fixture->config),
-        0);
+    expect_run(fixture, 2, "explain", "1", "--last", "2");
+    expect_run(fixture, 2, "explain", "--last", "1001");
+    expect_run(fixture, 0, "explain", "--last", "1", "--where", "topic = 'k.a'");
     assert_says(fixture->process.out, "1, unsent: would be sent");
 }
 
-TEST(without_a_broker_explain_says_what_it_can)
+FIXTURE_TEST(without_a_broker_explain_says_what_it_can)
 {
-    struct fixture *fixture = *state;
-
     (void)snprintf(fixture->config, sizeof fixture->config, "%s",
                    harness_file("away.toml",
                                 "[database]\nurl = \"%s\"\n[sink.n]\ntype = \"nats\"\n"
@@ -484,7 +458,7 @@ TEST(without_a_broker_explain_says_what_it_can)
                                 fixture->url, harness_free_port()));
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('a', '1'), ('a b', '2'),"
                        " ('a', to_jsonb(repeat('p', 2000000)))");
-    expect(fixture, run(fixture, "explain", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "explain");
     assert_says(fixture->process.err, "sink n: its limits, and whether a topic or subject is there,"
                                       " are unknown");
     assert_says(fixture->process.out, "1, unsent: would be sent");
@@ -520,9 +494,8 @@ static int consumers_of_stream(const char *name)
 }
 
 /* Of three subjects the first has the oldest messages alone, far from the stream's end. */
-TEST(peek_shows_the_last_messages_of_a_subject_wherever_they_lie)
+FIXTURE_TEST(peek_shows_the_last_messages_of_a_subject_wherever_they_lie)
 {
-    struct fixture *fixture = *state;
     char subject[96];
 
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload, headers) SELECT CASE WHEN n <= 7"
@@ -533,7 +506,7 @@ TEST(peek_shows_the_last_messages_of_a_subject_wherever_they_lie)
     drain(fixture, 0);
     (void)snprintf(subject, sizeof subject, "%s.n.old", fixture->name);
     sql(fixture->conn, "CREATE TEMP TABLE peeked (n serial, line jsonb)");
-    expect(fixture, run(fixture, "peek", "n", subject, "--last", "2", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "peek", "n", subject, "--last", "2");
     assert_says(fixture->process.out, "sequence 6, ");
     assert_says(fixture->process.out, "\n  payload    1 byte\n             7\n");
     assert_null(strstr(fixture->process.out, "sequence 5, "));
@@ -542,22 +515,20 @@ TEST(peek_shows_the_last_messages_of_a_subject_wherever_they_lie)
     assert_string_equal(
         sql_text(fixture->conn, "SELECT string_agg(line->>'payload', ' ' ORDER BY n) FROM peeked"),
         "8 9 10");
-    expect(fixture, run(fixture, "peek", "n", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "peek", "n");
     assert_says(fixture->process.out, "sequence 891, ");
     assert_null(strstr(fixture->process.out, "sequence 890, "));
     (void)snprintf(subject, sizeof subject, "%s.no.such", fixture->name);
-    expect(fixture, run(fixture, "peek", "n", subject, "-c", fixture->config), 0);
+    expect_run(fixture, 0, "peek", "n", subject);
     assert_string_equal(fixture->process.out, "");
-    expect(fixture, run(fixture, "peek", "n", "no.such", "-c", fixture->config), 4);
+    expect_run(fixture, 4, "peek", "n", "no.such");
     assert_says(fixture->process.err, "filter subject is not a valid subset");
     assert_int_equal(consumers_of_stream(fixture->name), 0);
 }
 
 /* Of five partitions; those of one stay in its order. */
-TEST(peek_shows_the_last_messages_of_all_partitions_of_a_topic)
+FIXTURE_TEST(peek_shows_the_last_messages_of_all_partitions_of_a_topic)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 'k.a', 'k' || n %% 40,"
                        " to_jsonb(n) FROM generate_series(1, 400) n");
     drain(fixture, 0);
@@ -565,10 +536,7 @@ TEST(peek_shows_the_last_messages_of_all_partitions_of_a_topic)
                        " to_jsonb(n) FROM generate_series(401, 420) n");
     drain(fixture, 0);
     sql(fixture->conn, "CREATE TEMP TABLE peeked (n serial, line jsonb)");
-    expect(fixture,
-           run(fixture, "peek", "k", topic_name(fixture), "--last", "20", "--json", "-c",
-               fixture->config),
-           0);
+    expect_run(fixture, 0, "peek", "k", topic_name(fixture), "--last", "20", "--json");
     sql_copy(fixture->conn,
              "COPY peeked (line) FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')",
              fixture->process.out);
@@ -576,18 +544,14 @@ TEST(peek_shows_the_last_messages_of_all_partitions_of_a_topic)
                                  "SELECT concat_ws(' ', count(*), min((line->>'payload')::int),"
                                  " max((line->>'payload')::int)) FROM peeked"),
                         "20 401 420");
-    assert_int_equal(
-        sql_number(fixture->conn,
-                   "SELECT count(*) FROM (SELECT (line->>'position')::int - lag((line->>'position')"
-                   "::int) OVER (PARTITION BY line->>'partition' ORDER BY n) AS step FROM peeked) s"
-                   " WHERE step <= 0"),
-        0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT (line->>'position')::int - lag((line->>'position')"
+                  "::int) OVER (PARTITION BY line->>'partition' ORDER BY n) AS step FROM peeked) s"
+                  " WHERE step <= 0");
 }
 
-TEST(peek_of_values_that_are_binary_or_huge_or_control_a_terminal_is_harmless)
+FIXTURE_TEST(peek_of_values_that_are_binary_or_huge_or_control_a_terminal_is_harmless)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "ALTER TABLE outbox ALTER payload TYPE bytea USING NULL;"
                        " ALTER TABLE outbox_parked ALTER payload TYPE bytea USING NULL;"
                        " INSERT INTO outbox (topic, key, payload, headers) VALUES"
@@ -595,40 +559,38 @@ TEST(peek_of_values_that_are_binary_or_huge_or_control_a_terminal_is_harmless)
                        " '{\"h\": \"\\u001b[31m\"}'),"
                        " ('n.a', 'k', convert_to(repeat('x', 900000), 'UTF8'), NULL)");
     drain(fixture, 0);
-    expect(fixture, run(fixture, "peek", "k", topic_name(fixture), "-c", fixture->config), 0);
+    expect_run(fixture, 0, "peek", "k", topic_name(fixture));
     assert_null(strchr(fixture->process.out, '\x1b'));
     assert_says(fixture->process.out, "payload    12 bytes\n");
-    expect(fixture, run(fixture, "peek", "k", topic_name(fixture), "--json", "-c", fixture->config),
-           0);
+    expect_run(fixture, 0, "peek", "k", topic_name(fixture), "--json");
     assert_null(strchr(fixture->process.out, '\x1b'));
     assert_says(fixture->process.out, "\"payload\":{\"hex\":\"1b5d303b6f776e65640700ff\"}");
-    expect(fixture, run(fixture, "peek", "n", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "peek", "n");
     assert_says(fixture->process.out, "payload    900000 bytes\n");
     assert_true(strlen(fixture->process.out) < 10000);
 }
 
-TEST(what_peek_cannot_show_is_said_in_one_line_with_a_remedy)
+FIXTURE_TEST(what_peek_cannot_show_is_said_in_one_line_with_a_remedy)
 {
-    struct fixture *fixture = *state;
     char missing[96];
 
     (void)snprintf(missing, sizeof missing, "%s-missing", fixture->name);
-    expect(fixture, run(fixture, "peek", "k", missing, "-c", fixture->config), 4);
+    expect_run(fixture, 4, "peek", "k", missing);
     assert_says(fixture->process.err, "[sink.k]: there is no topic \"");
-    expect(fixture, run(fixture, "peek", "k", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "peek", "k");
     assert_says(fixture->process.err, "peek: this sink's allow list names no topic: give one");
-    expect(fixture, run(fixture, "peek", "x", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "peek", "x");
     assert_says(fixture->process.err, "the configured ones are: k n");
-    expect(fixture, run(fixture, "peek", "n", "a..b", "-c", fixture->config), 2);
-    expect(fixture, run(fixture, "peek", "n", "re:a", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "peek", "n", "a..b");
+    expect_run(fixture, 2, "peek", "n", "re:a");
     assert_int_equal(consumers_of_stream(fixture->name), 0);
     write_relay_toml(fixture,
                      "[sink.s]\ntype = \"stdout\"\n[sink.gone]\ntype = \"kafka\"\n"
                      "brokers = [\"127.0.0.1:%d\"]\nallow = [\"a\"]\n[[route]]\n"
                      "match = \">\"\nsink = \"s\"\n",
                      harness_free_port());
-    expect(fixture, run(fixture, "peek", "s", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "peek", "s");
     assert_says(fixture->process.err, "cannot be read back");
-    expect(fixture, run(fixture, "peek", "gone", "-c", fixture->config), 4);
+    expect_run(fixture, 4, "peek", "gone");
     assert_says(fixture->process.err, "127.0.0.1:");
 }

@@ -264,7 +264,7 @@ static char *explained(struct fixture *fixture)
 {
     char *text;
 
-    expect(fixture, run(fixture, "explain", "--json", "--last", "50", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "explain", "--json", "--last", "50");
     load_printed(fixture, fixture->process.out);
     text = strdup(sql_text(
         fixture->conn,

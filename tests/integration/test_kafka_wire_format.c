@@ -44,7 +44,7 @@ static void assert_bytes(const void *found, size_t found_len, const unsigned cha
 }
 
 /* A zero byte, the id, and behind it all bytes that there are. */
-TEST(a_framed_payload_and_key_arrive_byte_for_byte_and_an_id_in_a_header)
+FIXTURE_TEST(a_framed_payload_and_key_arrive_byte_for_byte_and_an_id_in_a_header)
 {
     static const unsigned char key[] = {0, 0, 0, 3, 0xEA, 'k', 0, 0xFF, '\n'};
     static const unsigned char id[] = {0, 0, 0, 0, 0, 0, 3, 0xE9};
@@ -53,7 +53,6 @@ TEST(a_framed_payload_and_key_arrive_byte_for_byte_and_an_id_in_a_header)
     const void *found = NULL;
     size_t len = 0;
     char hex[2 * 256 + 1];
-    struct fixture *fixture = *state;
 
     for (unsigned i = 0; i < 256; i++) {
         value[5 + i] = (unsigned char)i;

@@ -433,8 +433,8 @@ TEST(an_earlier_row_of_a_sink_that_was_away_does_not_wait_for_a_dead_one)
     make_second_of_three_dead();
     set_away(BUS, false);
     run_until(0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
-    assert_int_equal(sql_number(rig.fixture->conn, PARKED("topic = 'a'")), 0);
-    assert_int_equal(sql_number(rig.fixture->conn, PARKED("state = 'dead'")), KEYS);
+    assert_number(rig.fixture->conn, 0, PARKED("topic = 'a'"));
+    assert_number(rig.fixture->conn, KEYS, PARKED("state = 'dead'"));
     sql(rig.fixture->conn, "UPDATE outbox_parked SET topic = 'a' WHERE state = 'dead'");
     assert_int_equal(dead("retry", NULL, NULL), KEYS);
     expect_all_in_order(3 * KEYS);

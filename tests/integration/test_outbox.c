@@ -13,9 +13,8 @@
 
 FIXTURE(set_up, tear_down)
 
-TEST(a_claimed_row_carries_every_column)
+LANE_TEST(a_claimed_row_carries_every_column)
 {
-    struct lane_fixture *fixture = *state;
     const struct message *message = &fixture->batch.messages[0];
 
     sql(fixture->conn,
@@ -37,9 +36,8 @@ TEST(a_claimed_row_carries_every_column)
     assert_int_equal(message->verdict, VERDICT_PENDING);
 }
 
-TEST(two_claimers_never_share_a_row)
+LANE_TEST(two_claimers_never_share_a_row)
 {
-    struct lane_fixture *fixture = *state;
     struct outbox *second = open_second(fixture);
     struct batch batch;
 
@@ -55,9 +53,8 @@ TEST(two_claimers_never_share_a_row)
 
 TEST_AGAIN(two_claimers_never_share_a_row, set_up_delete, tear_down)
 
-TEST(a_row_that_is_not_committed_is_not_claimed)
+LANE_TEST(a_row_that_is_not_committed_is_not_claimed)
 {
-    struct lane_fixture *fixture = *state;
     PGconn *writer = harness_connect(fixture->url);
 
     sql(writer, "BEGIN");
@@ -70,10 +67,8 @@ TEST(a_row_that_is_not_committed_is_not_claimed)
     PQfinish(writer);
 }
 
-TEST(only_the_rows_that_were_sent_are_settled)
+LANE_TEST(only_the_rows_that_were_sent_are_settled)
 {
-    struct lane_fixture *fixture = *state;
-
     insert_rows(fixture, 3);
     claim_count(fixture, 3);
     decide_all(&fixture->batch, OUTCOME_UNSENT);
@@ -86,10 +81,8 @@ TEST(only_the_rows_that_were_sent_are_settled)
     claim_count(fixture, 2);
 }
 
-TEST(the_next_claim_travels_with_the_settle)
+LANE_TEST(the_next_claim_travels_with_the_settle)
 {
-    struct lane_fixture *fixture = *state;
-
     insert_rows(fixture, 600);
     claim_count(fixture, 500);
     decide_all(&fixture->batch, OUTCOME_SENT);
@@ -99,13 +92,11 @@ TEST(the_next_claim_travels_with_the_settle)
     decide_all(&fixture->batch, OUTCOME_SENT);
     settle(fixture, true);
     claim_count(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
+    assert_number(fixture->conn, 0, UNSENT);
 }
 
-TEST(an_abandoned_claim_is_due_again)
+LANE_TEST(an_abandoned_claim_is_due_again)
 {
-    struct lane_fixture *fixture = *state;
-
     insert_rows(fixture, 2);
     claim_count(fixture, 2);
     outbox_abandon(fixture->outbox);
@@ -114,10 +105,8 @@ TEST(an_abandoned_claim_is_due_again)
 
 TEST_AGAIN(an_abandoned_claim_is_due_again, set_up_delete, tear_down)
 
-TEST(rows_that_were_claimed_ahead_are_due_again_when_abandoned)
+LANE_TEST(rows_that_were_claimed_ahead_are_due_again_when_abandoned)
 {
-    struct lane_fixture *fixture = *state;
-
     insert_rows(fixture, 501);
     claim_count(fixture, 500);
     decide_all(&fixture->batch, OUTCOME_SENT);
@@ -149,9 +138,8 @@ static void kill_relays(struct lane_fixture *fixture)
                  "application_name LIKE 'outbox-relay/%' AND datname = current_database()");
 }
 
-TEST(a_claim_whose_session_has_ended_is_known_before_it_is_published)
+LANE_TEST(a_claim_whose_session_has_ended_is_known_before_it_is_published)
 {
-    struct lane_fixture *fixture = *state;
     int64_t deadline_ms = clock_now_ms() + HARNESS_WAIT_MS;
 
     insert_rows(fixture, 5);
@@ -162,10 +150,8 @@ TEST(a_claim_whose_session_has_ended_is_known_before_it_is_published)
         assert_true(clock_now_ms() < deadline_ms);
 }
 
-TEST(a_connection_lost_between_claim_and_commit_rolls_back)
+LANE_TEST(a_connection_lost_between_claim_and_commit_rolls_back)
 {
-    struct lane_fixture *fixture = *state;
-
     insert_rows(fixture, 5);
     claim_count(fixture, 5);
     decide_all(&fixture->batch, OUTCOME_SENT);
@@ -173,14 +159,12 @@ TEST(a_connection_lost_between_claim_and_commit_rolls_back)
     assert_int_equal(settle_all(fixture, true), -1);
     assert_int_equal(fixture->error.kind, ERROR_TRANSIENT);
     assert_int_equal(fixture->error.origin, ERROR_DATABASE);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 5);
+    assert_number(fixture->conn, 5, UNSENT);
     claim_count(fixture, 5);
 }
 
-TEST(a_connection_lost_before_the_claim_is_replaced)
+LANE_TEST(a_connection_lost_before_the_claim_is_replaced)
 {
-    struct lane_fixture *fixture = *state;
-
     insert_rows(fixture, 1);
     claim_count(fixture, 1);
     outbox_abandon(fixture->outbox);
@@ -189,10 +173,8 @@ TEST(a_connection_lost_before_the_claim_is_replaced)
     claim_count(fixture, 1);
 }
 
-TEST(rows_whose_mark_a_trigger_swallows_are_noted_as_sent)
+LANE_TEST(rows_whose_mark_a_trigger_swallows_are_noted_as_sent)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS"
                        " 'BEGIN RETURN NULL; END'");
     sql(fixture->conn, "CREATE TRIGGER swallow BEFORE UPDATE ON outbox FOR EACH ROW"
@@ -201,17 +183,15 @@ TEST(rows_whose_mark_a_trigger_swallows_are_noted_as_sent)
     claim_count(fixture, 2);
     decide_all(&fixture->batch, OUTCOME_SENT);
     assert_int_equal(settle_all(fixture, false), 0);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 2);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox_parked WHERE state = 'unsettled'"
-                                " AND error LIKE '%%settled 0 rows instead of%%'"),
-                     2);
+    assert_number(fixture->conn, 2, UNSENT);
+    assert_number(fixture->conn, 2,
+                  "SELECT count(*) FROM outbox_parked WHERE state = 'unsettled'"
+                  " AND error LIKE '%%settled 0 rows instead of%%'");
     claim_count(fixture, 0);
 }
 
-TEST(null_empty_and_binary_values_are_three_things)
+LANE_TEST(null_empty_and_binary_values_are_three_things)
 {
-    struct lane_fixture *fixture = *state;
     const struct message *messages = fixture->batch.messages;
 
     sql(fixture->conn, "ALTER TABLE outbox ALTER payload TYPE bytea USING NULL");
@@ -233,10 +213,8 @@ TEST(null_empty_and_binary_values_are_three_things)
     assert_false(messages[2].payload_is_json);
 }
 
-TEST(bytes_stay_bytes_where_the_database_quotes_every_identifier)
+LANE_TEST(bytes_stay_bytes_where_the_database_quotes_every_identifier)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn, "ALTER TABLE outbox ALTER payload TYPE bytea USING NULL");
     sql(fixture->conn, "ALTER TABLE outbox_parked ALTER payload TYPE bytea USING NULL");
     sql(fixture->conn, "DO $$BEGIN EXECUTE format('ALTER DATABASE %%I SET quote_all_identifiers ="
@@ -254,9 +232,8 @@ static void claim_again_as_parked(struct lane_fixture *fixture)
     assert_int_equal(fixture->batch.count, 1);
 }
 
-TEST(a_domain_travels_as_what_it_is_over)
+LANE_TEST(a_domain_travels_as_what_it_is_over)
 {
-    struct lane_fixture *fixture = *state;
     const struct message *message = &fixture->batch.messages[0];
 
     sql(fixture->conn, "CREATE DOMAIN bytes AS bytea; CREATE DOMAIN blob AS bytes NOT NULL;"
@@ -282,10 +259,8 @@ TEST(a_domain_travels_as_what_it_is_over)
     }
 }
 
-TEST(json_in_a_domain_is_known_as_json)
+LANE_TEST(json_in_a_domain_is_known_as_json)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE DOMAIN document AS jsonb CHECK (jsonb_typeof(VALUE) = 'object');"
                        " ALTER TABLE outbox ALTER payload TYPE document;"
                        " INSERT INTO outbox (topic, payload) VALUES ('t', '{\"a\": 1}')");
@@ -294,10 +269,8 @@ TEST(json_in_a_domain_is_known_as_json)
     assert_true(fixture->batch.messages[0].payload_is_json);
 }
 
-TEST(a_payload_above_the_limit_does_not_come)
+LANE_TEST(a_payload_above_the_limit_does_not_come)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1'),"
                        " ('t', to_jsonb(repeat('x', 3000000))), ('t', '3')");
     claim_count(fixture, 3);
@@ -312,9 +285,8 @@ static int64_t payload_length(const PGresult *rows, int row)
     return wire_int8(PQgetvalue(rows, row, CLAIM_LENGTHS));
 }
 
-TEST(payloads_beyond_the_byte_limit_are_neither_read_nor_sent_by_the_server)
+LANE_TEST(payloads_beyond_the_byte_limit_are_neither_read_nor_sent_by_the_server)
 {
-    struct lane_fixture *fixture = *state;
     const struct message *messages = fixture->batch.messages;
     const PGresult *rows;
 
@@ -343,9 +315,8 @@ TEST(payloads_beyond_the_byte_limit_are_neither_read_nor_sent_by_the_server)
 }
 
 /* As when a broker came back with another limit while a claim was under way. */
-TEST(a_payload_that_the_broker_did_not_take_before_is_claimed_anew)
+LANE_TEST(a_payload_that_the_broker_did_not_take_before_is_claimed_anew)
 {
-    struct lane_fixture *fixture = *state;
     const struct claim_request less = {.payload_max = 1000};
 
     insert_rows(fixture, 1);
@@ -360,10 +331,8 @@ TEST(a_payload_that_the_broker_did_not_take_before_is_claimed_anew)
     assert_int_equal(fixture->batch.messages[0].payload.len, 500002);
 }
 
-TEST(a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not)
+LANE_TEST(a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload) VALUES ('t', repeat('k', 200000), '1'),"
         " ('t', repeat('k', 20000), '2')");
@@ -374,10 +343,8 @@ TEST(a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not)
     assert_text(fixture->batch.messages[1].payload, "2");
 }
 
-TEST(headers_that_are_no_flat_object_refuse_the_row)
+LANE_TEST(headers_that_are_no_flat_object_refuse_the_row)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn,
         "INSERT INTO outbox (topic, headers) VALUES ('t', '[1]'), ('t', '{\"a\": {\"b\": 1}}'),"
         " ('t', '\"x\"'), ('t', '{\"a\": null, \"b\": true}')");
@@ -390,9 +357,8 @@ TEST(headers_that_are_no_flat_object_refuse_the_row)
     assert_text(fixture->batch.messages[3].headers[1].value, "true");
 }
 
-TEST(numbers_in_headers_keep_every_digit)
+LANE_TEST(numbers_in_headers_keep_every_digit)
 {
-    struct lane_fixture *fixture = *state;
     const struct message *message = &fixture->batch.messages[0];
 
     sql(fixture->conn, "INSERT INTO outbox (topic, headers) VALUES"
@@ -404,10 +370,8 @@ TEST(numbers_in_headers_keep_every_digit)
     assert_text(message->headers[2].value, "7");
 }
 
-TEST(a_parked_row_moves_with_its_reason_and_all_it_holds)
+LANE_TEST(a_parked_row_moves_with_its_reason_and_all_it_holds)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, type, payload, headers) VALUES"
         " ('t', 'k', 'y', '{\"a\": [1]}', '{\"h\": \"v\"}'), ('u', NULL, NULL, NULL, NULL)");
@@ -415,21 +379,17 @@ TEST(a_parked_row_moves_with_its_reason_and_all_it_holds)
     claim_count(fixture, 2);
     refuse_all(fixture, OUTCOME_DEAD, 0);
     settle(fixture, false);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
-    assert_int_equal(
-        sql_number(
-            fixture->conn,
-            "SELECT count(*) FROM outbox_parked p JOIN before b USING (id) WHERE"
-            " (p.event_id, p.topic, p.key, p.type, p.payload, p.headers, p.created_at) IS NOT"
-            " DISTINCT FROM (b.event_id, b.topic, b.key, b.type, b.payload, b.headers, "
-            "b.created_at)"
-            " AND error = 'reason ' || id AND attempts = 1 AND state = 'dead'"),
-        2);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox");
+    assert_number(fixture->conn, 2,
+                  "SELECT count(*) FROM outbox_parked p JOIN before b USING (id) WHERE"
+                  " (p.event_id, p.topic, p.key, p.type, p.payload, p.headers, p.created_at) IS NOT"
+                  " DISTINCT FROM (b.event_id, b.topic, b.key, b.type, b.payload, b.headers, "
+                  "b.created_at)"
+                  " AND error = 'reason ' || id AND attempts = 1 AND state = 'dead'");
 }
 
-TEST_WITH(a_parked_row_comes_back_when_it_is_due_and_not_before, set_up_delete, tear_down)
+LANE_TEST_WITH(a_parked_row_comes_back_when_it_is_due_and_not_before, set_up_delete, tear_down)
 {
-    struct lane_fixture *fixture = *state;
     struct batch *batch = &fixture->batch;
 
     insert_rows(fixture, 2);
@@ -446,18 +406,16 @@ TEST_WITH(a_parked_row_comes_back_when_it_is_due_and_not_before, set_up_delete, 
     assert_int_equal(batch->messages[0].attempts, 1);
     refuse_all(fixture, OUTCOME_PARK, 60000);
     settle(fixture, false);
-    assert_int_equal(sql_number(fixture->conn, "SELECT attempts FROM outbox_parked WHERE id = 2"),
-                     2);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE"
-                                               " due > now() + interval '50 s'"),
-                     2);
+    assert_number(fixture->conn, 2, "SELECT attempts FROM outbox_parked WHERE id = 2");
+    assert_number(fixture->conn, 2,
+                  "SELECT count(*) FROM outbox_parked WHERE"
+                  " due > now() + interval '50 s'");
 }
 
 TEST_AGAIN(a_parked_row_comes_back_when_it_is_due_and_not_before, set_up, tear_down)
 
-TEST(locked_rows_remain_and_parked_ones_are_counted)
+LANE_TEST(locked_rows_remain_and_parked_ones_are_counted)
 {
-    struct lane_fixture *fixture = *state;
     struct outbox *second = outbox_open(&fixture->options, NULL, "test/2");
     bool due = false;
     int parked = 0;
@@ -475,9 +433,8 @@ TEST(locked_rows_remain_and_parked_ones_are_counted)
     outbox_close(second);
 }
 
-TEST(a_foreign_key_share_lock_does_not_hide_a_row)
+LANE_TEST(a_foreign_key_share_lock_does_not_hide_a_row)
 {
-    struct lane_fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
 
     insert_rows(fixture, 3);
@@ -489,9 +446,8 @@ TEST(a_foreign_key_share_lock_does_not_hide_a_row)
     PQfinish(other);
 }
 
-TEST(nothing_can_lock_the_table_between_claim_and_settle)
+LANE_TEST(nothing_can_lock_the_table_between_claim_and_settle)
 {
-    struct lane_fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
     PGresult *result;
 
@@ -505,10 +461,8 @@ TEST(nothing_can_lock_the_table_between_claim_and_settle)
     PQfinish(other);
 }
 
-TEST(a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled)
+LANE_TEST(a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled)
 {
-    struct lane_fixture *fixture = *state;
-
     insert_rows(fixture, 3);
     sql(fixture->conn, "CREATE TABLE witness (outbox_id bigint REFERENCES outbox (id))");
     sql(fixture->conn, "INSERT INTO witness VALUES (2)");
@@ -526,10 +480,9 @@ TEST(a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled)
     claim_count(fixture, 0); /* its note keeps it out of claims */
 }
 
-TEST(a_purge_finds_old_rows_whatever_the_order_of_the_ids)
+LANE_TEST(a_purge_finds_old_rows_whatever_the_order_of_the_ids)
 {
     static char table[] = "public.theirs";
-    struct lane_fixture *fixture = *state;
     struct purge purge = {0};
     struct admin *admin;
     char own_id[] = "id";
@@ -556,14 +509,12 @@ TEST(a_purge_finds_old_rows_whatever_the_order_of_the_ids)
     sql(fixture->conn, "UPDATE theirs_control SET set_at = now() - interval '60 days'");
     assert_int_equal(admin_purge(admin, 86400000, 0, NULL, NULL, &purge, &fixture->error), 0);
     assert_int_equal(purge.purged, 3000);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM theirs"), 3000);
+    assert_number(fixture->conn, 3000, "SELECT count(*) FROM theirs");
     admin_close(admin);
 }
 
-TEST(what_is_claimed_has_been_flushed_to_disk)
+LANE_TEST(what_is_claimed_has_been_flushed_to_disk)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn, "SET synchronous_commit = off");
     for (int i = 0; i < 20; i++) {
         insert_rows(fixture, 1);
@@ -598,9 +549,8 @@ static void claim_what_must_be_flushed(struct lane_fixture *fixture)
     } while (fixture->outbox->flushed);
 }
 
-TEST(the_session_that_flushes_is_replaced_when_it_has_ended)
+LANE_TEST(the_session_that_flushes_is_replaced_when_it_has_ended)
 {
-    struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
     long long before;
 
@@ -614,10 +564,8 @@ TEST(the_session_that_flushes_is_replaced_when_it_has_ended)
 }
 
 /* A lane that lost its connection goes on with the session that its process has. */
-TEST(a_lane_that_connects_anew_is_flushed_for_as_before)
+LANE_TEST(a_lane_that_connects_anew_is_flushed_for_as_before)
 {
-    struct lane_fixture *fixture = *state;
-
     claim_what_must_be_flushed(fixture);
     end_backends(fixture->conn,
                  "application_name = 'outbox-relay/test/1' AND datname = current_database()");
@@ -625,9 +573,8 @@ TEST(a_lane_that_connects_anew_is_flushed_for_as_before)
     claim_what_must_be_flushed(fixture);
 }
 
-TEST(a_lane_beside_which_nobody_flushes_claims_nothing)
+LANE_TEST(a_lane_beside_which_nobody_flushes_claims_nothing)
 {
-    struct lane_fixture *fixture = *state;
     struct outbox *alone = outbox_open(&fixture->options, NULL, "test/2");
 
     sql(fixture->conn, "SET synchronous_commit = off");
@@ -640,10 +587,8 @@ TEST(a_lane_beside_which_nobody_flushes_claims_nothing)
     outbox_close(alone);
 }
 
-TEST(a_claim_never_needs_a_sequential_scan_or_a_sort)
+LANE_TEST(a_claim_never_needs_a_sequential_scan_or_a_sort)
 {
-    struct lane_fixture *fixture = *state;
-
     /* Statistics of an empty table, then many rows: the worst a planner can be told. */
     sql(fixture->conn, "ANALYZE outbox");
     sql(fixture->conn, "ALTER TABLE outbox SET (autovacuum_enabled = off)");
@@ -659,10 +604,8 @@ TEST(a_claim_never_needs_a_sequential_scan_or_a_sort)
     wait_for_number(
         fixture->conn, 1,
         "SELECT (n_tup_upd >= 1500)::int FROM pg_stat_user_tables WHERE relname = 'outbox'");
-    assert_int_equal(
-        sql_number(fixture->conn,
-                   "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'outbox'"),
-        0);
+    assert_number(fixture->conn, 0,
+                  "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'outbox'");
     assert_true(sql_number(fixture->conn, "SELECT idx_tup_fetch FROM pg_stat_user_tables"
                                           " WHERE relname = 'outbox'") < 3000);
 }

@@ -104,9 +104,8 @@ static void dead(struct lane_fixture *fixture, const char *verb, const char *id)
     admin_close(admin);
 }
 
-TEST(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time)
+LANE_TEST(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time)
 {
-    struct lane_fixture *fixture = *state;
     struct outbox *second = open_second(fixture);
     struct batch batch;
 
@@ -127,9 +126,8 @@ TEST(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time)
 
 TEST_AGAIN(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time, set_up_deleting, tear_down)
 
-TEST(lanes_share_the_slices)
+LANE_TEST(lanes_share_the_slices)
 {
-    struct lane_fixture *fixture = *state;
     struct outbox *second = open_second(fixture);
     struct batch batch;
     int first;
@@ -151,10 +149,8 @@ TEST(lanes_share_the_slices)
     outbox_close(second);
 }
 
-TEST(behind_a_dead_row_its_key_waits_and_no_other)
+LANE_TEST(behind_a_dead_row_its_key_waits_and_no_other)
 {
-    struct lane_fixture *fixture = *state;
-
     insert(fixture, "k");
     insert(fixture, "k");
     assert_string_equal(claim_all(fixture, false), "k:1 k:2");
@@ -175,10 +171,8 @@ TEST(behind_a_dead_row_its_key_waits_and_no_other)
 
 TEST_AGAIN(behind_a_dead_row_its_key_waits_and_no_other, set_up_deleting, tear_down)
 
-TEST(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it)
+LANE_TEST(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it)
 {
-    struct lane_fixture *fixture = *state;
-
     insert(fixture, "k");
     insert(fixture, "k");
     insert(fixture, "k");
@@ -201,10 +195,8 @@ TEST(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it)
 
 TEST_AGAIN(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it, set_up_deleting, tear_down)
 
-TEST(a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there)
+LANE_TEST(a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there)
 {
-    struct lane_fixture *fixture = *state;
-
     insert(fixture, "k");
     insert(fixture, "k");
     assert_string_equal(claim_all(fixture, false), "k:1 k:2");
@@ -216,13 +208,11 @@ TEST(a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there)
     settle(fixture, false);
     assert_string_equal(claim_all(fixture, true), "k:2");
     send_all(fixture);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
 }
 
-TEST(the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand)
+LANE_TEST(the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand)
 {
-    struct lane_fixture *fixture = *state;
     struct admin *admin;
 
     insert(fixture, "k");
@@ -238,10 +228,8 @@ TEST(the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand)
     assert_string_equal(claim_all(fixture, true), "k:2");
 }
 
-TEST(a_row_that_is_too_large_comes_with_its_key)
+LANE_TEST(a_row_that_is_too_large_comes_with_its_key)
 {
-    struct lane_fixture *fixture = *state;
-
     fixture->outbox->rich_claims = 2; /* a lean claim would end before the row */
     insert(fixture, "k");
     sql(fixture->conn,
@@ -250,10 +238,8 @@ TEST(a_row_that_is_too_large_comes_with_its_key)
     assert_string_equal(claim_all(fixture, false), "k:1 k:2 k:3");
 }
 
-TEST(a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone)
+LANE_TEST(a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, type) SELECT 't', repeat('k', 2000),"
         " CASE WHEN i = 2 THEN repeat('x', 200000) END FROM generate_series(1, 3) i");
@@ -264,10 +250,8 @@ TEST(a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone)
     }
 }
 
-TEST(few_large_rows_do_not_raise_the_limit_of_the_next_claim)
+LANE_TEST(few_large_rows_do_not_raise_the_limit_of_the_next_claim)
 {
-    struct lane_fixture *fixture = *state;
-
     fixture->outbox->level = 2;
     sql(fixture->conn,
         "INSERT INTO outbox (topic, payload) VALUES ('t', to_jsonb(repeat('x', 500000)))");
@@ -309,9 +293,8 @@ static _Noreturn void operate(const char *url, int told)
     _exit(waited ? 0 : 1);
 }
 
-TEST(a_row_that_an_operator_touches_is_not_overtaken)
+LANE_TEST(a_row_that_an_operator_touches_is_not_overtaken)
 {
-    struct lane_fixture *fixture = *state;
     int pipes[2];
     char told;
     int status;
@@ -334,10 +317,8 @@ TEST(a_row_that_an_operator_touches_is_not_overtaken)
     (void)close(pipes[1]);
 }
 
-TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked)
+LANE_TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state, due) VALUES"
                        " (7, gen_random_uuid(), 't', 'k', 'retry', now()),"
                        " (5, gen_random_uuid(), 't', 'k', 'behind', NULL),"
@@ -349,9 +330,8 @@ TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked)
     assert_string_equal(claim_all(fixture, true), "k:5 k:6 k:7");
 }
 
-TEST(a_row_behind_a_dead_one_is_not_tried_for_those_that_wait_for_its_destination)
+LANE_TEST(a_row_behind_a_dead_one_is_not_tried_for_those_that_wait_for_its_destination)
 {
-    struct lane_fixture *fixture = *state;
     struct admin *admin;
 
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state, due,"
@@ -388,10 +368,8 @@ static void let_bounds_pass(struct lane_fixture *fixture)
     await_bounds(fixture, false, last_id(fixture) + 1);
 }
 
-TEST(the_bounds_of_an_idle_lane_come_to_the_end_of_the_table)
+LANE_TEST(the_bounds_of_an_idle_lane_come_to_the_end_of_the_table)
 {
-    struct lane_fixture *fixture = *state;
-
     insert_rows(fixture, 100);
     send_what_there_is(fixture);
     insert(fixture, "k"); /* so soon that its id is not stable */
@@ -401,9 +379,8 @@ TEST(the_bounds_of_an_idle_lane_come_to_the_end_of_the_table)
 }
 
 /* Bounds rise up to ids that are stable; newer ids wait for the watcher. */
-TEST(the_bounds_of_a_busy_lane_follow_its_claims_at_once)
+LANE_TEST(the_bounds_of_a_busy_lane_follow_its_claims_at_once)
 {
-    struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
 
     insert_rows(fixture, 1000);
@@ -422,9 +399,8 @@ TEST(the_bounds_of_a_busy_lane_follow_its_claims_at_once)
     assert_int_equal(lowest_bound(fixture, false), 1001);
 }
 
-TEST(a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone)
+LANE_TEST(a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone)
 {
-    struct lane_fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
 
     insert(fixture, "k");
@@ -452,9 +428,8 @@ static void claim_late_and_later(struct lane_fixture *fixture, PGconn *writer)
 }
 
 /* The INSERT has drawn its id and its transaction has no number yet: only its lock shows. */
-TEST(no_bound_passes_an_id_that_was_drawn_and_is_not_inserted_yet)
+LANE_TEST(no_bound_passes_an_id_that_was_drawn_and_is_not_inserted_yet)
 {
-    struct lane_fixture *fixture = *state;
     PGconn *writer = harness_connect(fixture->url);
     int64_t late;
 
@@ -474,9 +449,8 @@ TEST(no_bound_passes_an_id_that_was_drawn_and_is_not_inserted_yet)
 
 /* Of the two bounds the lower one stays at its row. The upper one goes on, and claims that begin
  * there know from their own snapshot when the transaction has ended. */
-TEST(a_row_that_commits_late_comes_before_the_later_rows_of_its_key)
+LANE_TEST(a_row_that_commits_late_comes_before_the_later_rows_of_its_key)
 {
-    struct lane_fixture *fixture = *state;
     PGconn *writer = harness_connect(fixture->url);
     int64_t late;
 
@@ -503,9 +477,8 @@ TEST(a_row_that_commits_late_comes_before_the_later_rows_of_its_key)
 TEST_AGAIN(a_row_that_commits_late_comes_before_the_later_rows_of_its_key, set_up_deleting,
            tear_down)
 
-TEST(a_row_below_the_bound_is_found_by_a_full_scan)
+LANE_TEST(a_row_below_the_bound_is_found_by_a_full_scan)
 {
-    struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
 
     let_bounds_pass(fixture);
@@ -519,9 +492,8 @@ TEST(a_row_below_the_bound_is_found_by_a_full_scan)
 }
 
 /* The lane is busy with a backlog, of which each claim takes one row. */
-TEST_WITH(the_full_scans_come_to_each_slice_of_a_backlog, set_up_row_by_row, tear_down)
+LANE_TEST_WITH(the_full_scans_come_to_each_slice_of_a_backlog, set_up_row_by_row, tear_down)
 {
-    struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
 
     let_bounds_pass(fixture);
@@ -537,18 +509,15 @@ TEST_WITH(the_full_scans_come_to_each_slice_of_a_backlog, set_up_row_by_row, tea
 }
 
 /* A claim that finds rows of other lanes only is no reason to wait. */
-TEST_WITH(single_row_claims_go_on_until_no_row_is_left, set_up_row_by_row, tear_down)
+LANE_TEST_WITH(single_row_claims_go_on_until_no_row_is_left, set_up_row_by_row, tear_down)
 {
-    struct lane_fixture *fixture = *state;
-
     insert_rows(fixture, 300);
     send_what_there_is(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox");
 }
 
-TEST(the_largest_id_does_not_blind_a_slice)
+LANE_TEST(the_largest_id_does_not_blind_a_slice)
 {
-    struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
 
     sql(fixture->conn, "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE"
@@ -563,10 +532,8 @@ TEST(the_largest_id_does_not_blind_a_slice)
     assert_int_equal(fixture->batch.count, 1);
 }
 
-TEST(a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more)
+LANE_TEST(a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more)
 {
-    struct lane_fixture *fixture = *state;
-
     insert(fixture, "k");
     fixture->outbox->slices->choice.width = 1;
     assert_int_equal(claim(fixture), 0);
@@ -580,10 +547,8 @@ TEST(a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more)
     send_all(fixture);
 }
 
-TEST_WITH(the_only_slice_with_rows_gives_the_whole_claim, set_up_64, tear_down)
+LANE_TEST_WITH(the_only_slice_with_rows_gives_the_whole_claim, set_up_64, tear_down)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k'"
                        " FROM generate_series(1, 600) i");
     claim_count(fixture, 500);
@@ -594,10 +559,8 @@ TEST_WITH(the_only_slice_with_rows_gives_the_whole_claim, set_up_64, tear_down)
     claim_count(fixture, 0);
 }
 
-TEST_WITH(a_slice_that_gave_no_more_than_its_share_may_have_more, set_up_64, tear_down)
+LANE_TEST_WITH(a_slice_that_gave_no_more_than_its_share_may_have_more, set_up_64, tear_down)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k'"
                        " FROM generate_series(1, 600) i");
     insert(fixture, "j"); /* of another slice */
@@ -610,10 +573,8 @@ TEST_WITH(a_slice_that_gave_no_more_than_its_share_may_have_more, set_up_64, tea
     assert_false(fixture->batch.has_more);
 }
 
-TEST(slices_that_others_have_emptied_meanwhile_hide_no_row)
+LANE_TEST(slices_that_others_have_emptied_meanwhile_hide_no_row)
 {
-    struct lane_fixture *fixture = *state;
-
     insert(fixture, "k");
     fixture->outbox->slices->choice.width = 1;
     for (int i = 0; i < SLICES; i++)
@@ -624,9 +585,8 @@ TEST(slices_that_others_have_emptied_meanwhile_hide_no_row)
     assert_false(fixture->batch.has_more);
 }
 
-TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other)
+LANE_TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other)
 {
-    struct lane_fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
     int rows = 0;
@@ -650,9 +610,8 @@ TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other)
     PQfinish(other);
 }
 
-TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back)
+LANE_TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back)
 {
-    struct lane_fixture *fixture = *state;
     const struct claim_request away = {.payload_max = PAYLOAD_MAX, .away = 1};
 
     insert(fixture, "k");
@@ -732,9 +691,8 @@ static void let_autovacuum_in(struct lane_fixture *fixture)
     sql(fixture->conn, "SELECT pg_reload_conf()");
 }
 
-TEST(the_flush_covers_what_was_committed_after_the_slices_were_locked)
+LANE_TEST(the_flush_covers_what_was_committed_after_the_slices_were_locked)
 {
-    struct lane_fixture *fixture = *state;
     PGconn *lane = harness_connect(fixture->url);
     struct flushes flushes;
 
@@ -759,9 +717,8 @@ static void wait_for_lock(PGconn *conn)
         assert_true(clock_now_ms() < deadline_ms);
 }
 
-TEST(the_flush_covers_a_row_that_changed_while_the_claim_waited_for_it)
+LANE_TEST(the_flush_covers_a_row_that_changed_while_the_claim_waited_for_it)
 {
-    struct lane_fixture *fixture = *state;
     PGconn *lane = harness_connect(fixture->url);
     PGconn *other = harness_connect(fixture->url);
     struct flushes flushes;
@@ -791,10 +748,8 @@ TEST(the_flush_covers_a_row_that_changed_while_the_claim_waited_for_it)
     PQfinish(lane);
 }
 
-TEST(rows_that_share_an_id_are_claimed)
+LANE_TEST(rows_that_share_an_id_are_claimed)
 {
-    struct lane_fixture *fixture = *state;
-
     sql(fixture->conn, "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey");
     for (int i = 0; i < 3; i++)
         sql(fixture->conn, "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE"
@@ -809,9 +764,8 @@ TEST(rows_that_share_an_id_are_claimed)
 }
 
 /* Records of the server's own may come in between, on a busy machine more often than not. */
-TEST(rows_that_are_on_disk_already_are_claimed_without_a_flush)
+LANE_TEST(rows_that_are_on_disk_already_are_claimed_without_a_flush)
 {
-    struct lane_fixture *fixture = *state;
     int flushed = 0;
 
     keep_autovacuum_out(fixture);
@@ -827,9 +781,8 @@ TEST(rows_that_are_on_disk_already_are_claimed_without_a_flush)
 }
 
 /* They end up in several batches; what else is written meanwhile need not be on disk. */
-TEST(rows_that_are_older_than_a_flush_wait_for_no_other)
+LANE_TEST(rows_that_are_older_than_a_flush_wait_for_no_other)
 {
-    struct lane_fixture *fixture = *state;
     struct wal_flush *flush = fixture->outbox->flush;
 
     keep_autovacuum_out(fixture);
@@ -848,10 +801,8 @@ TEST(rows_that_are_older_than_a_flush_wait_for_no_other)
     let_autovacuum_in(fixture);
 }
 
-TEST(a_key_that_is_parked_meanwhile_is_blocked)
+LANE_TEST(a_key_that_is_parked_meanwhile_is_blocked)
 {
-    struct lane_fixture *fixture = *state;
-
     insert(fixture, "k");
     send_what_there_is(fixture);
     assert_true(fixture->outbox->is_lean);
@@ -885,13 +836,12 @@ TEST(a_key_that_is_parked_meanwhile_is_blocked)
 }
 
 /* A payload of few bytes on disk may be a long text. */
-TEST(a_large_row_ends_a_batch_and_begins_the_next)
+LANE_TEST(a_large_row_ends_a_batch_and_begins_the_next)
 {
     static const char *const large[] = {
         "to_jsonb(repeat('x', 500000))",
         "(SELECT jsonb_agg(1e4000) FROM generate_series(1, 20))",
     };
-    struct lane_fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         sql(fixture->conn,
@@ -999,10 +949,8 @@ static void set_as_a_lane_does(PGconn *conn)
               " SET outbox_relay.highs = '{7}'; SET outbox_relay.holders = '{900}'");
 }
 
-TEST(every_statement_goes_by_its_index_whatever_the_statistics_say)
+LANE_TEST(every_statement_goes_by_its_index_whatever_the_statistics_say)
 {
-    struct lane_fixture *fixture = *state;
-
     set_as_a_lane_does(fixture->conn);
     assert_plans(fixture); /* never analysed */
     sql(fixture->conn, "ANALYZE outbox, outbox_parked");
@@ -1024,9 +972,8 @@ TEST_AGAIN(every_statement_goes_by_its_index_whatever_the_statistics_say, set_up
            tear_down)
 
 /* Rows that were marked before are passed over, by the index that leaves them out or not. */
-TEST(with_delete_beside_marked_rows_every_statement_goes_by_its_index)
+LANE_TEST(with_delete_beside_marked_rows_every_statement_goes_by_its_index)
 {
-    struct lane_fixture *fixture = *state;
     char index[512];
 
     fixture->options.on_sent = ON_SENT_DELETE;
@@ -1048,9 +995,8 @@ TEST(with_delete_beside_marked_rows_every_statement_goes_by_its_index)
 }
 
 /* Without plan_cache_mode PostgreSQL would plan each claim anew. */
-TEST(a_lane_keeps_the_plans_of_its_statements)
+LANE_TEST(a_lane_keeps_the_plans_of_its_statements)
 {
-    struct lane_fixture *fixture = *state;
     PGresult *result;
     PGconn *conn;
     bool counted; /* by PostgreSQL 14 and later */
@@ -1074,10 +1020,9 @@ TEST(a_lane_keeps_the_plans_of_its_statements)
 
 /* The prepared statements find the new table by its name, but the lane's locks and ids are those of
  * the old one. */
-TEST_WITH(a_table_that_is_swapped_by_rename_is_noticed_by_the_next_claim, set_up_deleting,
-          tear_down)
+LANE_TEST_WITH(a_table_that_is_swapped_by_rename_is_noticed_by_the_next_claim, set_up_deleting,
+               tear_down)
 {
-    struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
 
     insert_rows(fixture, 1);
@@ -1102,10 +1047,9 @@ static int set_up_position(void **state)
 }
 
 /* The bounds of this process then rest on positions that are no longer valid. */
-TEST_WITH(rows_below_a_bound_are_sent_after_another_process_began_the_positions_anew,
-          set_up_position, tear_down)
+LANE_TEST_WITH(rows_below_a_bound_are_sent_after_another_process_began_the_positions_anew,
+               set_up_position, tear_down)
 {
-    struct lane_fixture *fixture = *state;
     struct source *source = source_open(&fixture->options);
     struct outbox *other = outbox_open(&fixture->options, NULL, "other/1");
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;

@@ -59,10 +59,8 @@ static int64_t count_parked(struct lane_fixture *fixture, const char *condition)
     return sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE %s", condition);
 }
 
-TEST(of_the_rows_that_wait_for_one_destination_one_is_tried)
+LANE_TEST(of_the_rows_that_wait_for_one_destination_one_is_tried)
 {
-    struct lane_fixture *fixture = *state;
-
     park_waiting(fixture, "a", 50);
     park_waiting(fixture, "b", 30);
     assert_int_equal(count_parked(fixture, "due IS NOT NULL"), 2);
@@ -78,9 +76,8 @@ TEST(of_the_rows_that_wait_for_one_destination_one_is_tried)
     assert_int_equal(count_parked(fixture, "attempts > 0"), 0);
 }
 
-TEST(a_destination_that_came_takes_all_that_waited_in_their_order)
+LANE_TEST(a_destination_that_came_takes_all_that_waited_in_their_order)
 {
-    struct lane_fixture *fixture = *state;
     int64_t last = 0;
     int sent = 0;
 
@@ -105,10 +102,8 @@ TEST(a_destination_that_came_takes_all_that_waited_in_their_order)
     assert_int_equal(count_parked(fixture, "sent_at IS NULL"), 0);
 }
 
-TEST_WITH(with_delete_a_destination_that_came_takes_all_that_waited, set_up_delete, tear_down)
+LANE_TEST_WITH(with_delete_a_destination_that_came_takes_all_that_waited, set_up_delete, tear_down)
 {
-    struct lane_fixture *fixture = *state;
-
     park_waiting(fixture, "a", 40);
     make_probes_due(fixture);
     assert_int_equal(claim_parked(fixture), 1);
@@ -120,10 +115,8 @@ TEST_WITH(with_delete_a_destination_that_came_takes_all_that_waited, set_up_dele
     assert_int_equal(count_parked(fixture, "true"), 0);
 }
 
-TEST(when_the_row_that_is_tried_dies_another_waiting_row_is_tried)
+LANE_TEST(when_the_row_that_is_tried_dies_another_waiting_row_is_tried)
 {
-    struct lane_fixture *fixture = *state;
-
     park_waiting(fixture, "a", 5);
     make_probes_due(fixture);
     assert_int_equal(claim_parked(fixture), 1);
@@ -136,9 +129,8 @@ TEST(when_the_row_that_is_tried_dies_another_waiting_row_is_tried)
     assert_int_equal(count_parked(fixture, "state = 'waiting' AND due IS NULL"), 3);
 }
 
-TEST(when_the_row_that_is_tried_is_dropped_another_waiting_row_is_tried)
+LANE_TEST(when_the_row_that_is_tried_is_dropped_another_waiting_row_is_tried)
 {
-    struct lane_fixture *fixture = *state;
     struct admin *admin = admin_open(&fixture->options, &fixture->error);
 
     assert_non_null(admin);
@@ -153,9 +145,8 @@ TEST(when_the_row_that_is_tried_is_dropped_another_waiting_row_is_tried)
 }
 
 /* However it came to be due: what was sent is not sent again. */
-TEST(a_parked_row_that_was_sent_is_never_claimed)
+LANE_TEST(a_parked_row_that_was_sent_is_never_claimed)
 {
-    struct lane_fixture *fixture = *state;
     struct admin *admin = admin_open(&fixture->options, &fixture->error);
 
     assert_non_null(admin);
@@ -223,9 +214,8 @@ static void settle_sent(struct lane_fixture *fixture)
     settle(fixture, false);
 }
 
-TEST(rows_of_a_sink_that_is_away_are_not_claimed)
+LANE_TEST(rows_of_a_sink_that_is_away_are_not_claimed)
 {
-    struct lane_fixture *fixture = *state;
     struct routes routes;
 
     open_with_routes(fixture, &routes);
@@ -249,10 +239,9 @@ TEST(rows_of_a_sink_that_is_away_are_not_claimed)
 TEST_AGAIN(rows_of_a_sink_that_is_away_are_not_claimed, set_up_keyed, tear_down)
 
 /* It was asked for when every sink was there, and has rows for all of them. */
-TEST(rows_that_were_claimed_ahead_are_not_lost_when_a_sink_goes_away)
+LANE_TEST(rows_that_were_claimed_ahead_are_not_lost_when_a_sink_goes_away)
 {
     const struct claim_request next = {.payload_max = PAYLOAD_MAX};
-    struct lane_fixture *fixture = *state;
     struct routes routes;
 
     open_with_routes(fixture, &routes);
@@ -268,9 +257,8 @@ TEST(rows_that_were_claimed_ahead_are_not_lost_when_a_sink_goes_away)
 }
 
 /* 120,000 rows are more than two windows; the other sink's stand before, among and behind them. */
-TEST(behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand)
+LANE_TEST(behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand)
 {
-    struct lane_fixture *fixture = *state;
     struct routes routes;
     int found = 0;
 
@@ -282,9 +270,9 @@ TEST(behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand
         found += claim_soon(fixture, AWAY_FIRST);
         settle_sent(fixture);
     }
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE topic = 'three'"
-                                               " AND sent_at IS NULL"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM outbox WHERE topic = 'three'"
+                  " AND sent_at IS NULL");
     assert_true(claim_without(fixture, 0) > 0);
     assert_false(text_equal(fixture->batch.messages[0].topic, text_of("three")));
     outbox_abandon(fixture->outbox);
@@ -294,9 +282,8 @@ TEST(behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand
 TEST_AGAIN(behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand,
            set_up_keyed, tear_down)
 
-TEST(behind_a_sink_that_is_away_rows_with_uuid_ids_are_found_too)
+LANE_TEST(behind_a_sink_that_is_away_rows_with_uuid_ids_are_found_too)
 {
-    struct lane_fixture *fixture = *state;
     struct routes routes;
 
     outbox_abandon(fixture->outbox);
@@ -318,9 +305,8 @@ TEST(behind_a_sink_that_is_away_rows_with_uuid_ids_are_found_too)
 }
 
 /* The row that was committed late has a lower id than those claimed already. */
-TEST(a_row_that_commits_late_is_found_by_the_next_full_scan)
+LANE_TEST(a_row_that_commits_late_is_found_by_the_next_full_scan)
 {
-    struct lane_fixture *fixture = *state;
     struct routes routes;
     PGconn *late = harness_connect(fixture->url);
 
@@ -338,9 +324,8 @@ TEST(a_row_that_commits_late_is_found_by_the_next_full_scan)
 }
 
 /* Its id was drawn before its INSERT. */
-TEST(a_row_below_the_bound_is_found_while_a_sink_is_away)
+LANE_TEST(a_row_below_the_bound_is_found_while_a_sink_is_away)
 {
-    struct lane_fixture *fixture = *state;
     struct routes routes;
 
     open_with_routes(fixture, &routes);
@@ -367,10 +352,9 @@ TEST(a_row_below_the_bound_is_found_while_a_sink_is_away)
 TEST_AGAIN(a_row_below_the_bound_is_found_while_a_sink_is_away, set_up_keyed, tear_down)
 
 /* Messages without what the column held would be worse than none. */
-TEST(a_column_that_goes_while_the_relay_runs_stops_the_claims)
+LANE_TEST(a_column_that_goes_while_the_relay_runs_stops_the_claims)
 {
     static const char *const optional[] = {"key", "type", "headers", "created_at"};
-    struct lane_fixture *fixture = *state;
 
     sql(fixture->conn, "INSERT INTO outbox (topic, key, type, payload, headers)"
                        " VALUES ('t', 'k', 'T', '1', '{\"h\": \"v\"}')");
@@ -395,10 +379,8 @@ TEST(a_column_that_goes_while_the_relay_runs_stops_the_claims)
 
 /* The flush waits for a standby that does not exist, beyond every timeout of
  * the server's. */
-TEST(a_standby_that_is_away_leaves_no_backends_behind)
+LANE_TEST(a_standby_that_is_away_leaves_no_backends_behind)
 {
-    struct lane_fixture *fixture = *state;
-
     insert_rows(fixture, 1);
     sql(fixture->conn, "ALTER SYSTEM SET synchronous_standby_names = 'nosuch'");
     sql(fixture->conn, "SELECT pg_reload_conf()");
@@ -444,9 +426,8 @@ static int cut_off(struct lane_fixture *fixture)
 }
 
 /* What holds the locks of a client that gave up need not be waited for. */
-TEST(the_backend_of_a_connection_given_up_is_ended_by_the_next)
+LANE_TEST(the_backend_of_a_connection_given_up_is_ended_by_the_next)
 {
-    struct lane_fixture *fixture = *state;
     int64_t pid;
     int kept;
 

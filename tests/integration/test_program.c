@@ -10,17 +10,13 @@
 
 FIXTURE(set_up, fixture_close)
 
-TEST(emit_then_drain_prints_the_event_and_marks_the_row)
+FIXTURE_TEST(emit_then_drain_prints_the_event_and_marks_the_row)
 {
-    struct fixture *fixture = *state;
     json_t *event;
 
-    expect(fixture,
-           run(fixture, "emit", "order.paid", "o-1", "{\"amount\": 12.50}", "--type", "OrderPaid",
-               "-c", fixture->config),
-           0);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_run(fixture, 0, "emit", "order.paid", "o-1", "{\"amount\": 12.50}", "--type",
+               "OrderPaid");
+    expect_drained(fixture, 0, 1);
     assert_says(fixture->process.out, "\"payload\":{\"amount\": 12.50}");
     event = json_loads(fixture->process.out, 0, NULL);
     assert_string_equal(json_string_value(json_object_get(event, "topic")), "order.paid");
@@ -29,13 +25,11 @@ TEST(emit_then_drain_prints_the_event_and_marks_the_row)
     assert_string_equal(json_string_value(json_object_get(event, "id")),
                         sql_text(fixture->conn, "SELECT event_id FROM outbox"));
     json_decref(event);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
+    assert_number(fixture->conn, 0, UNSENT);
 }
 
-TEST(emit_reads_a_payload_and_ndjson_from_stdin)
+FIXTURE_TEST(emit_reads_a_payload_and_ndjson_from_stdin)
 {
-    struct fixture *fixture = *state;
-
     process_free(&fixture->process);
     expect(fixture,
            process_run(&fixture->process, "{\"n\": 12345678901234567890.10}", "emit", "a", "k", "-",
@@ -54,9 +48,8 @@ TEST(emit_reads_a_payload_and_ndjson_from_stdin)
 }
 
 /* `script` gives it a terminal, which ends each line with \r\n. */
-TEST(emit_says_on_a_terminal_what_it_has_inserted)
+FIXTURE_TEST(emit_says_on_a_terminal_what_it_has_inserted)
 {
-    struct fixture *fixture = *state;
     const char *relay = harness_env("RELAY");
     const char *script = harness_file("emit.sh",
                                       "script -qec \"%s emit a k 1 -c %s\" /dev/null </dev/null\n"
@@ -80,10 +73,8 @@ TEST(emit_says_on_a_terminal_what_it_has_inserted)
     assert_says(said, "2\r\n3\r\n2 events inserted into");
 }
 
-TEST(a_field_that_emit_does_not_know_inserts_nothing_and_is_named)
+FIXTURE_TEST(a_field_that_emit_does_not_know_inserts_nothing_and_is_named)
 {
-    struct fixture *fixture = *state;
-
     process_free(&fixture->process);
     expect(fixture,
            process_run(&fixture->process,
@@ -92,17 +83,16 @@ TEST(a_field_that_emit_does_not_know_inserts_nothing_and_is_named)
            2);
     assert_says(fixture->process.err, "stdin:2:");
     assert_says(fixture->process.err, "paylod");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox");
 }
 
 /* Cut at the NUL byte, both would be inserted. */
-TEST(a_nul_byte_in_stdin_is_refused_and_inserts_nothing)
+FIXTURE_TEST(a_nul_byte_in_stdin_is_refused_and_inserts_nothing)
 {
     static const char *const inputs[][2] = {
         {"{\"n\": 1}\\0 {\"n\": 2}", "a k -"},
         {"{\"topic\": \"a\"}\\0{\"topic\": \"b\"}\\n", ""},
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
         char command[1024];
@@ -117,7 +107,7 @@ TEST(a_nul_byte_in_stdin_is_refused_and_inserts_nothing)
         assert_non_null(fgets(command, sizeof command, pipe));
         (void)pclose(pipe);
         assert_string_equal(command, "2\n");
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
+        assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox");
     }
 }
 
@@ -130,25 +120,23 @@ TEST(drain_leaves_rows_that_wait_or_are_dead_with_status_1_and_they_can_be_liste
     sql(fixture->conn,
         "INSERT INTO outbox (topic, payload, headers) VALUES ('good.a', '1', NULL),"
         " ('bad', '2', NULL), ('good.b', '3', NULL), (E'a\\nb\\033[31m', '4', '{\"x\": [1]}')");
-    expect(fixture, run_drain(fixture), 1);
-    assert_int_equal(count_lines(fixture->process.out), 2);
+    expect_drained(fixture, 1, 2);
     assert_says(fixture->process.err, "no [[route]] matches topic \"bad\"");
-    expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "list");
     assert_int_equal(count_lines(fixture->process.out), 1 + 2);
     assert_says(fixture->process.out, "a\\nb\\x1b[31m");
-    expect(fixture, run(fixture, "dead", "list", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "list", "--json");
     assert_says(fixture->process.out, "\"error\":\"no [[route]] matches topic \\\"bad\\\"\"");
-    expect(fixture, run(fixture, "dead", "drop", "2", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "dead", "drop", "2", "-c", fixture->config), 1);
-    expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "drop", "2");
+    expect_run(fixture, 1, "dead", "drop", "2");
+    expect_run(fixture, 0, "dead", "drop", "--all");
     assert_says(fixture->process.out, "dropped 1");
     expect(fixture, run_drain(fixture), 0);
 }
 
 /* Of others' sessions an ordinary role sees the name and nothing else. */
-TEST(status_shows_the_lanes_to_a_role_that_may_not_see_their_sessions)
+FIXTURE_TEST(status_shows_the_lanes_to_a_role_that_may_not_see_their_sessions)
 {
-    struct fixture *fixture = *state;
     const char *at = strchr(fixture->url, '@');
     char config[256];
     int64_t began_ms = harness_now_ms();
@@ -184,9 +172,8 @@ TEST(status_shows_the_lanes_to_a_role_that_may_not_see_their_sessions)
     sql(fixture->conn, "DROP OWNED BY onlooker; DROP ROLE onlooker");
 }
 
-TEST(a_status_that_cannot_be_written_is_a_failure_that_is_named)
+FIXTURE_TEST(a_status_that_cannot_be_written_is_a_failure_that_is_named)
 {
-    struct fixture *fixture = *state;
     char line[1024];
     FILE *pipe;
 
@@ -202,24 +189,20 @@ TEST(a_status_that_cannot_be_written_is_a_failure_that_is_named)
     (void)pclose(pipe);
 }
 
-TEST(purge_deletes_only_sent_rows_that_are_old_enough)
+FIXTURE_TEST(purge_deletes_only_sent_rows_that_are_old_enough)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) SELECT 't', now() - interval '8 days'"
                        " FROM generate_series(1, 2500)");
     sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) VALUES ('t', now()), ('t', NULL)");
-    expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "purge", "--dry-run");
     assert_says(fixture->process.out, "would purge 2500");
-    expect(fixture, run(fixture, "purge", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "purge");
     assert_says(fixture->process.out, "purged 2500");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 2);
+    assert_number(fixture->conn, 2, "SELECT count(*) FROM outbox");
 }
 
-TEST(mistakes_on_the_command_line_exit_2)
+FIXTURE_TEST(mistakes_on_the_command_line_exit_2)
 {
-    struct fixture *fixture = *state;
-
     expect(fixture, run(fixture, "rnu"), 2);
     assert_says(fixture->process.err, "did you mean \"run\"?");
     expect(fixture, run(fixture, "run", "--drian"), 2);
@@ -234,13 +217,12 @@ TEST(mistakes_on_the_command_line_exit_2)
     expect(fixture, run(fixture, "dead", "revive"), 2);
     expect(fixture, run(fixture, "run", "-c", "/nonexistent/relay.toml"), 2);
     assert_says(fixture->process.err, "cannot open: No such file or directory");
-    expect(fixture, run(fixture, "emit", "t", "k", "{\"n\": }", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "emit", "t", "k", "{\"n\": }");
     assert_says(fixture->process.err, "the payload is not JSON: ");
     assert_says(fixture->process.err, "SQLSTATE 22P02");
-    expect(fixture, run(fixture, "purge", "--older-than", "106751991167d", "-c", fixture->config),
-           2);
+    expect_run(fixture, 2, "purge", "--older-than", "106751991167d");
     assert_says(fixture->process.err, "before the earliest date of PostgreSQL");
-    expect(fixture, run(fixture, "init", "--grant", "", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "init", "--grant", "");
     expect(fixture, run(fixture, "help"), 0);
     expect(fixture, run(fixture, "run", "--help"), 0);
     expect(fixture, run(fixture, "version"), 0);
@@ -249,19 +231,17 @@ TEST(mistakes_on_the_command_line_exit_2)
 }
 
 /* What would be accepted and then ignored. */
-TEST(an_option_that_has_no_effect_exits_2)
+FIXTURE_TEST(an_option_that_has_no_effect_exits_2)
 {
-    struct fixture *fixture = *state;
-
-    expect(fixture, run(fixture, "emit", "--type", "T", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "emit", "--type", "T");
     assert_says(fixture->process.err, "--type is for a TOPIC; a line has its own \"type\"");
-    expect(fixture, run(fixture, "audit", "--rate", "5", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "audit", "--rate", "5");
     assert_says(fixture->process.err, "--rate is that of --repair");
     expect(fixture, run(fixture, "config", "--defaults", "--preset", "debezium"), 2);
     assert_says(fixture->process.err, "give --defaults or --preset, not both");
-    expect(fixture, run(fixture, "status", "--lanes", "--max-dead", "0", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "status", "--lanes", "--max-dead", "0");
     assert_says(fixture->process.err, "status with a limit prints what is above it, no lanes");
-    expect(fixture, run(fixture, "pause", "--reason", "why", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "pause", "--reason", "why");
     assert_says(fixture->process.err, "option does not apply here: \"reason\"");
 }
 
@@ -270,14 +250,14 @@ TEST(an_option_that_has_no_effect_exits_2)
 
 static void assert_check_and_run_exit(struct fixture *fixture, int status, const char *says)
 {
-    expect(fixture, run(fixture, "check", "-c", fixture->config), status);
+    expect_run(fixture, status, "check");
     assert_says(fixture->process.out, says);
-    expect(fixture, run(fixture, "run", "-c", fixture->config), status);
+    expect_run(fixture, status, "run");
     assert_says(fixture->process.err, says);
 }
 
 /* check && run in a script: the same problem must have the same status. */
-TEST(a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command)
+FIXTURE_TEST(a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command)
 {
     static const char *const sinks[][2] = {
         {NATS "username = \"u\"\npassword_file = \"/nope\"",
@@ -290,7 +270,6 @@ TEST(a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command)
                "\"ssl.ca.location\" = \"/nope\"",
          "[sink.bus]: ssl.ca.location failed"},
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof sinks / sizeof sinks[0]; i++) {
         write_config(fixture, "", sinks[i][0]);
@@ -298,14 +277,13 @@ TEST(a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command)
     }
     write_relay_toml(fixture, "password_file = \"/nope\"\n" STDOUT_SINK);
     assert_check_and_run_exit(fixture, 2, "database.password_file /nope: No such file");
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "status");
 }
 
 /* No server is asked, so no waiting mends it. */
-TEST(what_libpq_itself_refuses_is_reported_at_the_start)
+FIXTURE_TEST(what_libpq_itself_refuses_is_reported_at_the_start)
 {
     static const char *const variables[][2] = {{"PGPORT", "99999999"}, {"PGSSLMODE", "bogus"}};
-    struct fixture *fixture = *state;
 
     (void)snprintf(
         fixture->config, sizeof fixture->config, "%s",

@@ -157,8 +157,8 @@ static void send_mixed(struct fixture *fixture, int count)
 {
     sql(fixture->conn, MIXED, count);
     drain(fixture);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_number(fixture->conn, 0, UNSENT);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 
 static void assert_mixed_is_clean(struct fixture *fixture, int count)
@@ -170,10 +170,8 @@ static void assert_mixed_is_clean(struct fixture *fixture, int count)
     assert_no_consumer();
 }
 
-TEST(no_event_one_event_and_a_thousand_of_all_kinds_are_found_and_equal)
+FIXTURE_TEST(no_event_one_event_and_a_thousand_of_all_kinds_are_found_and_equal)
 {
-    struct fixture *fixture = *state;
-
     audit_all(fixture, 0);
     assert_clean(fixture, 0);
     assert_mixed_is_clean(fixture, 1);
@@ -196,10 +194,9 @@ TEST(events_that_templates_several_routes_and_names_of_headers_have_changed_are_
     assert_mixed_is_clean(fixture, 300);
 }
 
-TEST(cloudevents_in_both_modes_are_found_and_equal)
+FIXTURE_TEST(cloudevents_in_both_modes_are_found_and_equal)
 {
     static const char *const modes[] = {"cloudevents = \"binary\"", "cloudevents = \"structured\""};
-    struct fixture *fixture = *state;
 
     for (int i = 0; i < 2; i++) {
         write_audited(fixture, "", modes[i], "[cloudevents]\nsource = \"/shop\"\ntype = \"any\"\n");
@@ -210,7 +207,7 @@ TEST(cloudevents_in_both_modes_are_found_and_equal)
             " i, 't', '\xE2\x82\xAC') END, CASE WHEN i %% 3 = 0 THEN '{\"h\": \"\xC3\xA4\"}'::jsonb"
             " END FROM generate_series(1, 200) i");
         drain(fixture);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+        assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
         audit_all(fixture, 0);
         assert_clean(fixture, 200);
         assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
@@ -247,12 +244,11 @@ static void use_table_with(struct fixture *fixture, const char *payload_type, co
     " \"\"\n"
 #define OWN_HEADERS "[outbox.headers]\n\"x-seq\" = \"(seq::text)\"\n\"x-none\" = \"(NULL::text)\"\n"
 
-TEST(a_table_with_expressions_and_payloads_of_text_or_bytes_is_found_and_equal)
+FIXTURE_TEST(a_table_with_expressions_and_payloads_of_text_or_bytes_is_found_and_equal)
 {
     static const char *const types[] = {"text", "bytea", "json"};
     static const char *const values[] = {"'text \xE2\x82\xAC ' || i", "'\\x00ff0a'::bytea",
                                          "('{\"a\":   ' || i || '}')::json"};
-    struct fixture *fixture = *state;
 
     for (int i = 0; i < 3; i++) {
         use_table_with(fixture, types[i], OWN_TABLE "sent_at = \"sent_on\"\n" OWN_HEADERS);
@@ -275,10 +271,8 @@ TEST(a_table_with_expressions_and_payloads_of_text_or_bytes_is_found_and_equal)
 }
 
 /* Event ids are looked up 20,000 at a time, in the order of the ids. */
-TEST(events_are_looked_up_in_a_table_whose_id_has_the_name_of_another_column)
+FIXTURE_TEST(events_are_looked_up_in_a_table_whose_id_has_the_name_of_another_column)
 {
-    struct fixture *fixture = *state;
-
     use_table(fixture, "event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
               "adopt = true\nwhere = \"status = 'NEW'\"\nmark = \"status = 'SENT', sent_on ="
               " now()\"\n[outbox.columns]\nid = \"event_id\"\nevent_id = \"('e' || event_id)\""
@@ -293,10 +287,8 @@ TEST(events_are_looked_up_in_a_table_whose_id_has_the_name_of_another_column)
     assert_counted(fixture, "messages", 1);
 }
 
-TEST(a_mark_that_does_not_say_when_is_named)
+FIXTURE_TEST(a_mark_that_does_not_say_when_is_named)
 {
-    struct fixture *fixture = *state;
-
     use_table_with(fixture, "text", OWN_TABLE "sent_at = \"\"\n");
     sql(fixture->conn, "INSERT INTO outbox (kind) VALUES ('a')");
     drain(fixture);
@@ -334,10 +326,8 @@ TEST(each_planted_fault_is_found_and_no_other)
                                                    .first = 1});
 }
 
-TEST(messages_deleted_from_the_middle_or_the_end_of_the_stream_are_missing)
+FIXTURE_TEST(messages_deleted_from_the_middle_or_the_end_of_the_stream_are_missing)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 20);
     remove_message(7);
     remove_message(20);
@@ -345,16 +335,14 @@ TEST(messages_deleted_from_the_middle_or_the_end_of_the_stream_are_missing)
     assert_findings(fixture, (struct expected){.missing = 2});
     (void)finding_of(fixture, "missing", "7");
     (void)finding_of(fixture, "missing", "20");
-    expect(fixture, run(fixture, "audit", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "audit");
     assert_says(fixture->process.out, "           2  missing at the broker\n              row ");
     assert_says(fixture->process.out, "\n              row 7, event ");
     assert_says(fixture->process.out, "\n              row 20, event ");
 }
 
-TEST(messages_older_than_the_rows_that_are_left_are_too_old_to_tell)
+FIXTURE_TEST(messages_older_than_the_rows_that_are_left_are_too_old_to_tell)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 5);
     sql(fixture->conn, "DELETE FROM outbox");
     audit_all(fixture, 0);
@@ -366,10 +354,8 @@ TEST(messages_older_than_the_rows_that_are_left_are_too_old_to_tell)
 }
 
 /* A row that cannot be deleted is older than those that the janitor has deleted. */
-TEST(messages_older_than_the_retention_are_too_old_to_tell)
+FIXTURE_TEST(messages_older_than_the_retention_are_too_old_to_tell)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 5);
     remove_message(1);
     sql(fixture->conn, "UPDATE outbox SET sent_at = now() - interval '8 days' WHERE id = 1;"
@@ -382,9 +368,8 @@ TEST(messages_older_than_the_retention_are_too_old_to_tell)
     assert_counted(fixture, "too_old_messages", 1);
 }
 
-TEST(a_message_that_was_moved_behind_later_ones_of_its_key_is_late)
+FIXTURE_TEST(a_message_that_was_moved_behind_later_ones_of_its_key_is_late)
 {
-    struct fixture *fixture = *state;
     const json_t *finding;
 
     send_rows(fixture, 20);
@@ -399,10 +384,8 @@ TEST(a_message_that_was_moved_behind_later_ones_of_its_key_is_late)
 
 /* ---- what is asked for ---- */
 
-TEST(only_the_rows_that_are_asked_for_are_judged)
+FIXTURE_TEST(only_the_rows_that_are_asked_for_are_judged)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 20);
     remove_message(3);
     remove_message(10);
@@ -425,10 +408,8 @@ TEST(only_the_rows_that_are_asked_for_are_judged)
     assert_no_consumer();
 }
 
-TEST(messages_that_were_stored_long_before_since_are_not_read)
+FIXTURE_TEST(messages_that_were_stored_long_before_since_are_not_read)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 20);
     audit_of(fixture, 0, "--since", "2026-01-31 22:15");
     assert_counted(fixture, "messages", 20);
@@ -438,10 +419,8 @@ TEST(messages_that_were_stored_long_before_since_are_not_read)
     assert_counted(fixture, "messages", 0);
 }
 
-TEST(one_sink_alone_is_audited_and_the_others_are_named)
+FIXTURE_TEST(one_sink_alone_is_audited_and_the_others_are_named)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 5);
     remove_message(2);
     write_relay_toml(fixture,
@@ -462,21 +441,19 @@ TEST(one_sink_alone_is_audited_and_the_others_are_named)
     assert_findings(fixture, (struct expected){.missing = 1});
     assert_counted(fixture, "not_read", 2);
     assert_counted(fixture, "messages", 8); /* each of the two sinks is read */
-    expect(fixture, run(fixture, "audit", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "audit");
     assert_says(fixture->process.out, "sink out was not audited");
     assert_says(fixture->process.out, "sink away could not be read to the end");
     audit_of(fixture, 4, "--sink", "away");
     assert_counted(fixture, "not_read", 2);
-    expect(fixture, run(fixture, "audit", "--sink", "out", "-c", fixture->config), 2);
-    expect(fixture, run(fixture, "audit", "--sink", "x", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "audit", "--sink", "out");
+    expect_run(fixture, 2, "audit", "--sink", "x");
 }
 
 /* ---- what cannot be told ---- */
 
-TEST(rows_that_were_sent_before_a_purge_are_too_old_to_tell)
+FIXTURE_TEST(rows_that_were_sent_before_a_purge_are_too_old_to_tell)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 20);
     assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
     audit_all(fixture, 0);
@@ -492,14 +469,13 @@ TEST(rows_that_were_sent_before_a_purge_are_too_old_to_tell)
 }
 
 /* Of the first: its rows were marked after the first message that is left was stored. */
-TEST(a_stream_that_drops_messages_by_its_limits_misses_none)
+FIXTURE_TEST(a_stream_that_drops_messages_by_its_limits_misses_none)
 {
     static const struct {
         int64_t most, most_of_subject;
         int rows, found;
         const char *note;
     } streams[] = {{100, -1, 400, 100, ""}, {-1, 1, 20, 1, "max_msgs_per_subject"}};
-    struct fixture *fixture = *state;
 
     for (int i = 0; i < 2; i++) {
         jsStreamConfig config;
@@ -514,15 +490,14 @@ TEST(a_stream_that_drops_messages_by_its_limits_misses_none)
         assert_findings(fixture, (struct expected){0});
         assert_counted(fixture, "found", streams[i].found);
         assert_counted(fixture, "too_old_rows", streams[i].rows - streams[i].found);
-        expect(fixture, run(fixture, "audit", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "audit");
         assert_says(fixture->process.out, streams[i].note);
     }
 }
 
 /* What an audit reads is there for the stream's own consumers all the same. */
-TEST(an_interest_stream_keeps_what_its_consumers_have_not_read)
+FIXTURE_TEST(an_interest_stream_keeps_what_its_consumers_have_not_read)
 {
-    struct fixture *fixture = *state;
     jsStreamConfig config;
     jsConsumerConfig consumer;
     jsConsumerInfo *info = NULL;
@@ -545,9 +520,8 @@ TEST(an_interest_stream_keeps_what_its_consumers_have_not_read)
     }
 }
 
-TEST(a_work_queue_cannot_be_read_and_loses_nothing_nor_can_a_stream_that_is_not_there)
+FIXTURE_TEST(a_work_queue_cannot_be_read_and_loses_nothing_nor_can_a_stream_that_is_not_there)
 {
-    struct fixture *fixture = *state;
     jsStreamConfig config;
 
     (void)jsStreamConfig_Init(&config);
@@ -565,10 +539,8 @@ TEST(a_work_queue_cannot_be_read_and_loses_nothing_nor_can_a_stream_that_is_not_
     assert_says(fixture->process.err, "the stream does not exist");
 }
 
-TEST(rows_of_a_server_that_is_away_are_counted_as_not_read)
+FIXTURE_TEST(rows_of_a_server_that_is_away_are_counted_as_not_read)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 3);
     services("stop", "nats");
     audit_all(fixture, 4);
@@ -583,10 +555,8 @@ TEST(rows_of_a_server_that_is_away_are_counted_as_not_read)
 
 /* ---- rights ---- */
 
-TEST(a_role_that_may_only_select_audits)
+FIXTURE_TEST(a_role_that_may_only_select_audits)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 3);
     remove_message(2);
     sql(fixture->conn,
@@ -594,19 +564,17 @@ TEST(a_role_that_may_only_select_audits)
         " CREATE ROLE auditor LOGIN; REVOKE ALL ON outbox, outbox_parked FROM PUBLIC");
     log_in_as(fixture, "auditor");
     write_audited(fixture, "", "", "");
-    expect(fixture, run(fixture, "audit", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "audit");
     assert_says(fixture->process.err, "permission denied for table outbox");
     sql(fixture->conn, "GRANT SELECT ON outbox, outbox_parked TO auditor");
     audit_all(fixture, 1);
     assert_findings(fixture, (struct expected){.missing = 1});
-    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "audit", "--repair", "--yes");
     sql(fixture->conn, "DROP OWNED BY auditor; DROP ROLE auditor");
 }
 
-TEST(with_deleted_rows_repeats_are_found_and_the_rest_is_named)
+FIXTURE_TEST(with_deleted_rows_repeats_are_found_and_the_rest_is_named)
 {
-    struct fixture *fixture = *state;
-
     write_audited(fixture, "on_sent = \"delete\"", "", "");
     send_rows(fixture, 10);
     audit_all(fixture, 2);
@@ -622,27 +590,23 @@ TEST(with_deleted_rows_repeats_are_found_and_the_rest_is_named)
 /* ---- parked rows, and what was sent again ---- */
 
 /* The rows of its key wait behind it; those without a key do not. */
-TEST(a_row_that_was_dead_and_then_sent_is_found)
+FIXTURE_TEST(a_row_that_was_dead_and_then_sent_is_found)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, key, headers) VALUES ('a', 'k', NULL), ('a',"
                        " 'k', '{\"bad name\": \"1\"}'), ('a', 'k', NULL), ('a', NULL, NULL)");
     expect(fixture, run_drain(fixture), 1);
     audit_all(fixture, 0);
     assert_clean(fixture, 2);
     sql(fixture->conn, "UPDATE outbox_parked SET headers = '{}' WHERE state = 'dead'");
-    expect(fixture, run(fixture, "dead", "retry", "2", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "2");
     drain(fixture);
     audit_all(fixture, 0);
     assert_clean(fixture, 4);
     assert_counted(fixture, "messages", 4);
 }
 
-TEST(a_row_that_was_parked_while_later_ones_of_its_key_left_is_no_finding)
+FIXTURE_TEST(a_row_that_was_parked_while_later_ones_of_its_key_left_is_no_finding)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 3);
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state, due) VALUES"
                        " (0, gen_random_uuid(), 'a', 'k', 'retry', now())");
@@ -652,13 +616,11 @@ TEST(a_row_that_was_parked_while_later_ones_of_its_key_left_is_no_finding)
     assert_counted(fixture, "late_parked", 1);
 }
 
-TEST(replayed_rows_are_no_findings_within_the_window_and_after_it)
+FIXTURE_TEST(replayed_rows_are_no_findings_within_the_window_and_after_it)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 10);
     for (int i = 1; i <= 2; i++) {
-        expect(fixture, run(fixture, "replay", "3", "4", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "replay", "3", "4");
         drain(fixture);
         audit_all(fixture, 0);
         assert_clean(fixture, 10);
@@ -670,17 +632,16 @@ TEST(replayed_rows_are_no_findings_within_the_window_and_after_it)
     assert_findings(fixture, (struct expected){.again = 1});
 }
 
-TEST(replayed_rows_are_recognised_without_a_header_for_the_id)
+FIXTURE_TEST(replayed_rows_are_recognised_without_a_header_for_the_id)
 {
     static const char *const sinks[] = {"[sink.bus.headers]\nid = \"\"", "cloudevents = \"binary\"",
                                         "cloudevents = \"structured\""};
-    struct fixture *fixture = *state;
 
     for (int i = 0; i < 3; i++) {
         write_audited(fixture, "", sinks[i], i > 0 ? "[cloudevents]\nsource = \"/shop\"\n" : "");
         sql(fixture->conn, "TRUNCATE outbox RESTART IDENTITY; TRUNCATE outbox_parked");
         send_rows(fixture, 5);
-        expect(fixture, run(fixture, "replay", "2", "3", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "replay", "2", "3");
         drain(fixture);
         audit_all(fixture, 0);
         assert_clean(fixture, 5);
@@ -700,33 +661,28 @@ static void assert_repaired_in_order(struct fixture *fixture, int first, int cou
 
         assert_int_equal(natsMsgHeader_Get(found, "id", &id), NATS_OK);
         assert_int_equal(natsMsgHeader_Get(found, "replayed_at", &replayed), NATS_OK);
-        assert_int_equal(
-            sql_number(fixture->conn, "SELECT id FROM outbox WHERE event_id = '%s'", id),
-            5 + 10 * i);
+        assert_number(fixture->conn, 5 + 10 * i, "SELECT id FROM outbox WHERE event_id = '%s'", id);
         natsMsg_Destroy(found);
     }
 }
 
-TEST(repair_sends_exactly_what_is_missing_in_the_order_of_the_ids)
+FIXTURE_TEST(repair_sends_exactly_what_is_missing_in_the_order_of_the_ids)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 100);
     for (int i = 0; i < 9; i++)
         remove_message((uint64_t)(5 + 10 * i));
-    expect(fixture, run(fixture, "audit", "--repair", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "audit", "--repair");
     assert_says(fixture->process.err, "--yes");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
-    expect(fixture, run(fixture, "audit", "--sink", "bus", "--since", "1h", "-c", fixture->config),
-           1);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
+    expect_run(fixture, 1, "audit", "--sink", "bus", "--since", "1h");
     assert_says(fixture->process.out, ", topic a, key k\n");
     assert_says(fixture->process.out,
                 "\nfix: outbox-relay audit --repair --sink 'bus' --since '1h'\n"
                 "  see docs/audit.md, 'When a broker lost what");
-    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "audit", "--repair", "--yes");
     assert_says(fixture->process.out, "           9  missing at the broker");
     assert_says(fixture->process.err, "sent again: 9");
-    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "audit", "--repair", "--yes");
     assert_says(fixture->process.err, "sent again: 0");
     assert_says(fixture->process.err, "waiting to be sent again already: 9");
     drain(fixture);
@@ -735,24 +691,22 @@ TEST(repair_sends_exactly_what_is_missing_in_the_order_of_the_ids)
     audit_all(fixture, 0);
     assert_clean(fixture, 100);
     assert_counted(fixture, "late_replayed", 9);
-    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "audit", "--repair", "--yes");
     assert_says(fixture->process.err, "nothing to repair");
     drain(fixture);
     assert_int_equal(stored(stream), 100);
     assert_no_consumer();
 }
 
-TEST(repair_sends_a_row_again_that_had_been_parked)
+FIXTURE_TEST(repair_sends_a_row_again_that_had_been_parked)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 3);
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, state, due) VALUES (700,"
                        " gen_random_uuid(), 'a', 'retry', now())");
     drain(fixture);
     send_rows(fixture, 1);
     remove_message(4);
-    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "audit", "--repair", "--yes");
     assert_says(fixture->process.out, "row 700,");
     drain(fixture);
     audit_all(fixture, 0);
@@ -766,11 +720,11 @@ static void assert_said_of_losses(struct fixture *fixture, bool said)
 {
     const char *words = "bus may have lost events that it had acknowledged";
 
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status", "--json");
     assert_int_equal(strstr(fixture->process.out, words) != NULL, said);
     assert_int_equal(strstr(fixture->process.out, "outbox-relay audit --sink bus --since ") != NULL,
                      said);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_int_equal(strstr(fixture->process.out, words) != NULL, said);
 }
 
@@ -797,15 +751,14 @@ TEST(a_stream_that_was_made_anew_is_named_by_a_relay_that_starts_until_an_audit_
 
 static void purge_all(struct fixture *fixture, int left)
 {
-    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "purge", "--older-than", "0");
     assert_int_equal(strstr(fixture->process.err, "may have lost events is kept") != NULL,
                      left > 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), left);
+    assert_number(fixture->conn, left, "SELECT count(*) FROM outbox");
 }
 
-TEST(what_was_sent_since_a_loss_is_not_purged_until_it_is_repaired_or_a_day_after_the_audit)
+FIXTURE_TEST(what_was_sent_since_a_loss_is_not_purged_until_it_is_repaired_or_a_day_after_the_audit)
 {
-    struct fixture *fixture = *state;
     jsStreamConfig config;
 
     (void)jsStreamConfig_Init(&config);
@@ -823,7 +776,7 @@ TEST(what_was_sent_since_a_loss_is_not_purged_until_it_is_repaired_or_a_day_afte
         purge_all(fixture, 20);
         audit_of(fixture, 1, "--sink", "bus");
     }
-    expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "audit", "--repair", "--yes");
     assert_says(fixture->process.err, "to be sent again: 20");
     drain(fixture);
     purge_all(fixture, 20);
@@ -832,31 +785,28 @@ TEST(what_was_sent_since_a_loss_is_not_purged_until_it_is_repaired_or_a_day_afte
     purge_all(fixture, 0);
 }
 
-TEST(an_audit_ends_no_warning_of_a_sink_that_its_configuration_lacks)
+FIXTURE_TEST(an_audit_ends_no_warning_of_a_sink_that_its_configuration_lacks)
 {
-    struct fixture *fixture = *state;
     const char *printed;
 
     send_rows(fixture, 1);
     sql(fixture->conn, "INSERT INTO outbox_control (kind, name, value) VALUES ('setting',"
                        " 'lost old/s', '{\"sink\": \"old\", \"text\": \"it was made anew\"}')");
     audit_all(fixture, 0);
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, "sink old may have lost events");
-    expect(fixture, run(fixture, "audit", "--sink", "old", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "audit", "--sink", "old");
     assert_says(fixture->process.err, "no [sink.old] is configured");
     assert_says(fixture->process.err, "starts_with(name, 'lost old/')");
     printed = strstr(fixture->process.err, "DELETE FROM ");
     assert_non_null(printed);
     sql(fixture->conn, "%.*s", (int)(strstr(printed, "/')") + 3 - printed), printed);
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_null(strstr(fixture->process.out, "may have lost"));
 }
 
-TEST(where_the_table_does_not_say_what_was_sent_no_audit_ends_the_warning)
+FIXTURE_TEST(where_the_table_does_not_say_what_was_sent_no_audit_ends_the_warning)
 {
-    struct fixture *fixture = *state;
-
     send_rows(fixture, 2);
     sql(fixture->conn,
         "INSERT INTO outbox_control (kind, name, value) VALUES ('setting',"
@@ -864,7 +814,7 @@ TEST(where_the_table_does_not_say_what_was_sent_no_audit_ends_the_warning)
         " \"2026-01-01T00:00:00Z\"}')");
     assert_said_of_losses(fixture, true);
     write_audited(fixture, "on_sent = \"delete\"", "", "");
-    expect(fixture, run(fixture, "audit", "--sink", "bus", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "audit", "--sink", "bus");
     assert_says(fixture->process.err, "DELETE FROM \"public\".\"outbox_control\" WHERE");
     assert_said_of_losses(fixture, true);
 }

@@ -241,26 +241,23 @@ static int tear_down_balanced(void **state)
 
 FIXTURE(set_up_balanced, tear_down_balanced)
 
-TEST(a_load_balancer_is_refused_by_every_command_and_nothing_is_sent)
+FIXTURE_TEST(a_load_balancer_is_refused_by_every_command_and_nothing_is_sent)
 {
-    struct fixture *fixture = *state;
-
     atomic_store(balancer.balances, 1);
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', '1'"
                        " FROM generate_series(1, 500)");
     expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err,
                 "load balancer, which sends some statements to another server");
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 500);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    assert_number(fixture->conn, 500, UNSENT);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out, "load balancer");
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "status");
 }
 
 /* Its configuration may be changed at any time. */
-TEST(a_balancer_that_begins_to_balance_is_noticed_under_way)
+FIXTURE_TEST(a_balancer_that_begins_to_balance_is_noticed_under_way)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);

@@ -6,13 +6,12 @@ FIXTURE(set_up, fixture_close)
 
 static const char *check(struct fixture *fixture, int status)
 {
-    expect(fixture, run(fixture, "check", "-c", fixture->config), status);
+    expect_run(fixture, status, "check");
     return fixture->process.out;
 }
 
-TEST(a_healthy_system_has_no_warning_but_the_known_ones)
+FIXTURE_TEST(a_healthy_system_has_no_warning_but_the_known_ones)
 {
-    struct fixture *fixture = *state;
     const char *said = check(fixture, 0);
 
     assert_null(strstr(said, " is off"));
@@ -26,11 +25,10 @@ TEST(a_healthy_system_has_no_warning_but_the_known_ones)
     assert_says(said, "\nready: no error, 0 warnings, 4 notes\n");
 }
 
-TEST(settings_that_lose_commits_or_keep_sent_rows_are_named)
+FIXTURE_TEST(settings_that_lose_commits_or_keep_sent_rows_are_named)
 {
     static const char *const settings[] = {"fsync", "full_page_writes", "autovacuum",
                                            "track_counts"};
-    struct fixture *fixture = *state;
     const char *said;
 
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
@@ -52,9 +50,8 @@ TEST(settings_that_lose_commits_or_keep_sent_rows_are_named)
 }
 
 /* Also of the relay's own tables: parked rows are nowhere else. The printed SQL mends it. */
-TEST(tables_that_a_crash_empties_or_that_nobody_vacuums_are_named)
+FIXTURE_TEST(tables_that_a_crash_empties_or_that_nobody_vacuums_are_named)
 {
-    struct fixture *fixture = *state;
     const char *said;
 
     sql(fixture->conn, "ALTER TABLE outbox SET (autovacuum_enabled = off)");
@@ -72,9 +69,8 @@ TEST(tables_that_a_crash_empties_or_that_nobody_vacuums_are_named)
 }
 
 /* It hides nothing that others have found. */
-TEST(a_section_that_postgres_refuses_is_named_and_the_others_are_shown)
+FIXTURE_TEST(a_section_that_postgres_refuses_is_named_and_the_others_are_shown)
 {
-    struct fixture *fixture = *state;
     const char *said;
 
     sql(fixture->conn, "REVOKE SELECT ON pg_catalog.pg_publication FROM PUBLIC;"
@@ -90,10 +86,8 @@ TEST(a_section_that_postgres_refuses_is_named_and_the_others_are_shown)
     assert_says(said, "\nnot ready: 1 error, the first: check_80_settling could not be");
 }
 
-TEST(destinations_of_parked_rows_are_looked_at_too)
+FIXTURE_TEST(destinations_of_parked_rows_are_looked_at_too)
 {
-    struct fixture *fixture = *state;
-
     write_config(fixture, "", STDOUT_SINK "\nallow = [\"known\"]\n");
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, waits_for, error)"
@@ -121,9 +115,8 @@ static void configure_nats(struct fixture *fixture, const char *url)
 }
 
 /* Port 1 is reserved, and nothing listens there. */
-TEST(a_server_that_does_not_run_is_named_with_what_starts_it)
+FIXTURE_TEST(a_server_that_does_not_run_is_named_with_what_starts_it)
 {
-    struct fixture *fixture = *state;
     const char *refused;
 
     configure_nats(fixture, "nats://127.0.0.1:1");
@@ -144,10 +137,8 @@ TEST(a_server_that_does_not_run_is_named_with_what_starts_it)
                 strstr(fixture->process.out, "\nnot ready"));
 }
 
-TEST(a_nats_server_that_lacks_something_is_named_with_what_adds_it)
+FIXTURE_TEST(a_nats_server_that_lacks_something_is_named_with_what_adds_it)
 {
-    struct fixture *fixture = *state;
-
     start_own_server("");
     configure_nats(fixture, own_url);
     expect_hint(fixture, 4, "  fix: start the server with JetStream: nats-server -js");
@@ -162,9 +153,8 @@ TEST(a_nats_server_that_lacks_something_is_named_with_what_adds_it)
     assert_says(fixture->process.out, "; or write create = true and allow in [sink.n]\n");
 }
 
-TEST(a_database_or_a_role_that_is_missing_or_may_not_connect_is_named_with_what_helps)
+FIXTURE_TEST(a_database_or_a_role_that_is_missing_or_may_not_connect_is_named_with_what_helps)
 {
-    struct fixture *fixture = *state;
     const char *port = harness_env("TEST_PG_PORT");
 
     (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://postgres@127.0.0.1:%s/shopp",
@@ -192,9 +182,8 @@ TEST(a_database_or_a_role_that_is_missing_or_may_not_connect_is_named_with_what_
         " psql postgres; then connect as relay");
 }
 
-TEST(a_server_of_another_kind_is_recognised)
+FIXTURE_TEST(a_server_of_another_kind_is_recognised)
 {
-    struct fixture *fixture = *state;
     const char *postgres = harness_env("TEST_PG_PORT");
     const char *nats = strrchr(harness_env("TEST_NATS_URL"), ':') + 1;
     char sink[256];
@@ -215,12 +204,11 @@ TEST(a_server_of_another_kind_is_recognised)
 }
 
 /* What init and run would be refused is no warning. */
-TEST(a_stream_that_cannot_be_created_is_an_error_that_names_the_holder)
+FIXTURE_TEST(a_stream_that_cannot_be_created_is_an_error_that_names_the_holder)
 {
     static const char says[] = "subject \"shop.>\" already belongs to stream \"HOLDER\"";
     static const char fix[] =
         "stream = \"HOLDER\" in [sink.bus], or choose other subjects in allow";
-    struct fixture *fixture = *state;
     const char *url = harness_env("TEST_NATS_URL");
     char text[512];
 
@@ -234,7 +222,7 @@ TEST(a_stream_that_cannot_be_created_is_an_error_that_names_the_holder)
     check(fixture, 4);
     assert_says(fixture->process.out, says);
     assert_says(fixture->process.out, fix);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 4);
+    expect_run(fixture, 4, "init");
     assert_says(fixture->process.err, says);
     assert_says(fixture->process.err, fix);
     (void)snprintf(text, sizeof text, "build/reader stream %s delete HOLDER", url);

@@ -131,7 +131,7 @@ static void assert_taken_after_a_restart(int first, int count)
     await_answer("health", 1,
                  "only a restart helps: database: this is not the cluster of the previous");
     process_await_words(&clusters.relay, "the database is another cluster");
-    assert_int_equal(sql_number(clusters.application, SENT), first - 1);
+    assert_number(clusters.application, first - 1, SENT);
     /* Each second the relay connects for a moment, and is seen then. */
     await_answer("status", 0, "no relay runs, and 20 rows are to be sent");
     process_stop(&clusters.relay, SIGTERM);

@@ -72,7 +72,7 @@ static void check_ends(struct fixture *fixture, const char *says)
 {
     int64_t began_ms = harness_now_ms();
 
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out, says);
     assert_in_range(harness_now_ms() - began_ms, 1000, LIMIT_MS + SLACK_MS);
 }
@@ -129,9 +129,8 @@ static int count_threads(pid_t pid)
     return count;
 }
 
-TEST(a_name_lookup_that_hangs_is_given_up_and_costs_each_lane_one_thread)
+FIXTURE_TEST(a_name_lookup_that_hangs_is_given_up_and_costs_each_lane_one_thread)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
     int64_t began_ms;
 
@@ -154,9 +153,8 @@ TEST(a_name_lookup_that_hangs_is_given_up_and_costs_each_lane_one_thread)
 }
 
 /* Nothing is in flight that could be settled; shutdown_timeout is 15 s. */
-TEST(sigterm_does_not_wait_for_a_name_lookup_that_hangs)
+FIXTURE_TEST(sigterm_does_not_wait_for_a_name_lookup_that_hangs)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
     int64_t began_ms;
@@ -178,9 +176,8 @@ TEST(sigterm_does_not_wait_for_a_name_lookup_that_hangs)
     assert_in_range(harness_now_ms() - began_ms, 0, 6000);
 }
 
-TEST(a_host_is_reached_whose_first_three_addresses_are_silent)
+FIXTURE_TEST(a_host_is_reached_whose_first_three_addresses_are_silent)
 {
-    struct fixture *fixture = *state;
     struct silent_server servers[3] = {{.agrees_to_tls = false}};
     int port = (int)strtol(harness_env("TEST_PG_PORT"), NULL, 10);
 
@@ -192,7 +189,7 @@ TEST(a_host_is_reached_whose_first_three_addresses_are_silent)
                    " connect_timeout=1 sslmode=disable",
                    port, PQdb(fixture->conn));
     configure(fixture);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     preload_nothing();
     for (unsigned i = 0; i < 3; i++)
         stop_server(&servers[i]);

@@ -8,9 +8,8 @@
 
 FIXTURE(set_up, fixture_close)
 
-TEST(without_a_command_the_usage_goes_to_stderr_with_status_2)
+FIXTURE_TEST(without_a_command_the_usage_goes_to_stderr_with_status_2)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     process_free(process);
@@ -23,9 +22,8 @@ TEST(without_a_command_the_usage_goes_to_stderr_with_status_2)
 }
 
 /* The commands are those that `help` lists. */
-TEST(the_help_of_each_command_has_its_options_and_an_example)
+FIXTURE_TEST(the_help_of_each_command_has_its_options_and_an_example)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
     char *list;
     char *rest;
@@ -54,12 +52,11 @@ TEST(the_help_of_each_command_has_its_options_and_an_example)
     assert_true(commands >= 12);
 }
 
-TEST(emit_prints_the_ids)
+FIXTURE_TEST(emit_prints_the_ids)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
-    expect(fixture, run(fixture, "emit", "a", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "emit", "a");
     assert_string_equal(process->out, "1\n");
     process_free(process);
     expect(fixture,
@@ -67,12 +64,11 @@ TEST(emit_prints_the_ids)
                        fixture->config, NULL),
            0);
     assert_string_equal(process->out, "2\n3\n");
-    expect(fixture, run(fixture, "emit", "a", "--json", "-c", fixture->config), 0);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox WHERE id = 4 AND '%s'::json ->>"
-                                " 'event_id' = event_id::text",
-                                process->out),
-                     1);
+    expect_run(fixture, 0, "emit", "a", "--json");
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM outbox WHERE id = 4 AND '%s'::json ->>"
+                  " 'event_id' = event_id::text",
+                  process->out);
     process_free(process);
     expect(fixture,
            process_run(process, "{\"topic\":\"a\"}\n{\"topic\":1,}\n", "emit", "-c",
@@ -81,19 +77,17 @@ TEST(emit_prints_the_ids)
     assert_string_equal(process->out, "");
 }
 
-TEST(a_role_that_may_only_insert_emits_without_ids)
+FIXTURE_TEST(a_role_that_may_only_insert_emits_without_ids)
 {
-    struct fixture *fixture = *state;
-
     make_role(fixture, "test_emitter");
     sql(fixture->conn, "REVOKE SELECT, UPDATE, DELETE ON outbox FROM test_emitter;"
                        "REVOKE UPDATE (sent_at) ON outbox FROM test_emitter;"
                        "GRANT INSERT ON outbox TO test_emitter");
     log_in_as(fixture, "test_emitter");
     configure(fixture);
-    expect(fixture, run(fixture, "emit", "a", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "emit", "a");
     assert_string_equal(fixture->process.out, "");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 1);
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox");
 }
 
 /* script(1) gives the program a terminal. What it shows there is kept. */
@@ -120,9 +114,8 @@ static void read_seen(char *seen, size_t size)
     (void)fclose(file);
 }
 
-TEST(a_drain_shows_how_far_it_is_on_a_terminal)
+FIXTURE_TEST(a_drain_shows_how_far_it_is_on_a_terminal)
 {
-    struct fixture *fixture = *state;
     static char seen[65536];
 
     write_config(fixture, "", "lanes = 1\nbatch = 10\n" STDOUT_SINK);
@@ -140,9 +133,8 @@ TEST(a_drain_shows_how_far_it_is_on_a_terminal)
     assert_null(strchr(fixture->process.err, '\r'));
 }
 
-TEST(colours_are_for_terminals_and_for_those_who_want_them)
+FIXTURE_TEST(colours_are_for_terminals_and_for_those_who_want_them)
 {
-    struct fixture *fixture = *state;
     static char seen[65536];
 
     run_on_a_terminal(fixture, "", "check");
@@ -152,6 +144,6 @@ TEST(colours_are_for_terminals_and_for_those_who_want_them)
     read_seen(seen, sizeof seen);
     assert_says(seen, "ok: configuration");
     assert_null(strchr(seen, '\033'));
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_null(strchr(fixture->process.out, '\033'));
 }

@@ -50,14 +50,12 @@ static const char *listed(struct fixture *fixture)
     (expect(fixture, run(fixture, "dead", "list", "-c", (fixture)->config, __VA_ARGS__), 0),       \
      listed(fixture))
 
-TEST(list_shows_waiting_and_dead_rows_the_newest_first)
+FIXTURE_TEST(list_shows_waiting_and_dead_rows_the_newest_first)
 {
-    struct fixture *fixture = *state;
-
-    expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "list");
     assert_string_equal(fixture->process.out, "");
     park_four(fixture);
-    expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "list");
     assert_string_equal(
         fixture->process.out,
         "id\tstate\tevent_id\ttopic\tkey\ttype\tattempts\terror\n"
@@ -69,9 +67,8 @@ TEST(list_shows_waiting_and_dead_rows_the_newest_first)
     assert_string_equal(LIST(fixture, "--all"), "3,2,1");
 }
 
-TEST(on_a_terminal_a_row_has_columns_and_its_error_a_line_below_it)
+FIXTURE_TEST(on_a_terminal_a_row_has_columns_and_its_error_a_line_below_it)
 {
-    struct fixture *fixture = *state;
     char command[1024];
     char head[256];
     char line[256];
@@ -100,23 +97,18 @@ TEST(on_a_terminal_a_row_has_columns_and_its_error_a_line_below_it)
     assert_memory_equal(below, "    eee", 7);
 }
 
-TEST(the_list_ends_at_its_limit)
+FIXTURE_TEST(the_list_ends_at_its_limit)
 {
-    struct fixture *fixture = *state;
-
     park_four(fixture);
     assert_string_equal(LIST(fixture, "--limit", "2"), "3,2");
     assert_string_equal(LIST(fixture, "--limit", "5000"), "3,2,1");
-    expect(fixture, run(fixture, "dead", "list", "--limit", "0", "-c", fixture->config), 2);
-    expect(fixture, run(fixture, "dead", "retry", "1", "--limit", "1", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "dead", "list", "--limit", "0");
+    expect_run(fixture, 2, "dead", "retry", "1", "--limit", "1");
     assert_says(fixture->process.err, "option does not apply here: \"limit\"");
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, event_id, topic, created_at, state) SELECT i,"
         " gen_random_uuid(), 'many', now(), 'dead' FROM generate_series(1, 2500) i");
-    expect(
-        fixture,
-        run(fixture, "dead", "list", "--topic", "many", "--limit", "1500", "-c", fixture->config),
-        0);
+    expect_run(fixture, 0, "dead", "list", "--topic", "many", "--limit", "1500");
     assert_int_equal(count_lines(fixture->process.out), 1 + 1500);
 }
 
@@ -144,16 +136,13 @@ TEST(a_row_says_its_state_and_when_it_is_tried)
         sql(fixture->conn,
             "UPDATE outbox_parked SET state = '%s', due = %s, waits_for = %s WHERE id = 1",
             cases[i].state, cases[i].due, cases[i].waits_for);
-        expect(fixture,
-               run(fixture, "dead", "list", "--topic", "order.paid", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "list", "--topic", "order.paid");
         assert_says(fixture->process.out, cases[i].words);
     }
 }
 
-TEST(list_is_filtered_by_type_topic_and_time)
+FIXTURE_TEST(list_is_filtered_by_type_topic_and_time)
 {
-    struct fixture *fixture = *state;
-
     park_four(fixture);
     assert_string_equal(LIST(fixture, "--type", "Paid"), "3,1");
     assert_string_equal(LIST(fixture, "--type", "paid"), "");
@@ -171,15 +160,13 @@ TEST(list_is_filtered_by_type_topic_and_time)
     assert_string_equal(LIST(fixture, "--type", "Paid", "--topic", "order.>"), "1");
 }
 
-TEST(a_time_that_postgresql_does_not_know_is_a_usage_error)
+FIXTURE_TEST(a_time_that_postgresql_does_not_know_is_a_usage_error)
 {
     static const char *const times[] = {"2026-13-45", "2026-01-31x", "2026-01-31 25:00",
                                         "9999999-01-01", "100000000d"};
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-        expect(fixture, run(fixture, "dead", "list", "--since", times[i], "-c", fixture->config),
-               2);
+        expect_run(fixture, 2, "dead", "list", "--since", times[i]);
         assert_says(fixture->process.err, times[i]);
     }
 }
@@ -214,9 +201,8 @@ static bool is_chosen(const char *filter, const char *topic)
     return matches;
 }
 
-TEST(a_topic_filter_chooses_what_a_route_would_match)
+FIXTURE_TEST(a_topic_filter_chooses_what_a_route_would_match)
 {
-    struct fixture *fixture = *state;
     unsigned seed = (unsigned)time(NULL);
     char topics[60][64];
 
@@ -265,14 +251,13 @@ static void assert_field(const json_t *object, const char *name, const char *exp
         assert_string_equal(json_string_value(value), expected);
 }
 
-TEST(list_as_json_has_one_object_a_line)
+FIXTURE_TEST(list_as_json_has_one_object_a_line)
 {
-    struct fixture *fixture = *state;
     const char *line;
     json_t *object;
 
     park_four(fixture);
-    expect(fixture, run(fixture, "dead", "list", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "list", "--json");
     assert_int_equal(count_lines(fixture->process.out), 3);
     line = fixture->process.out;
     object = load_line(line);
@@ -296,12 +281,10 @@ TEST(list_as_json_has_one_object_a_line)
     json_decref(object);
 }
 
-TEST(show_prints_all_of_a_row)
+FIXTURE_TEST(show_prints_all_of_a_row)
 {
-    struct fixture *fixture = *state;
-
     park_four(fixture);
-    expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "1");
     assert_string_equal(fixture->process.out, "id            1\n"
                                               "event_id      00000000-0000-0000-0000-0000000000a1\n"
                                               "state         dead\n"
@@ -315,27 +298,23 @@ TEST(show_prints_all_of_a_row)
                                               "headers       {\"h\": \"v\"}\n"
                                               "payload       8 bytes\n"
                                               "{\"n\": 1}\n");
-    expect(
-        fixture,
-        run(fixture, "dead", "show", "00000000-0000-0000-0000-0000000000A2", "-c", fixture->config),
-        0);
+    expect_run(fixture, 0, "dead", "show", "00000000-0000-0000-0000-0000000000A2");
     assert_says(fixture->process.out, "state         retry, next try at 2036-05-06T07:08:09Z\n");
     assert_says(fixture->process.out, "key           (null)\n");
     assert_says(fixture->process.out, "payload       (null)\n");
-    expect(fixture, run(fixture, "dead", "show", "3", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "3");
     assert_says(fixture->process.out, "state         behind\n");
-    expect(fixture, run(fixture, "dead", "show", "4", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "dead", "show", "4");
     assert_says(fixture->process.err, "no parked or dead row has id \"4\"");
 }
 
-TEST(show_as_json_holds_the_payload_as_it_is)
+FIXTURE_TEST(show_as_json_holds_the_payload_as_it_is)
 {
-    struct fixture *fixture = *state;
     json_t *object;
 
     park_four(fixture);
     sql(fixture->conn, "UPDATE outbox_parked SET payload = '{\"n\": 12345678901234567890.10}'");
-    expect(fixture, run(fixture, "dead", "show", "--json", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "--json", "1");
     assert_says(fixture->process.out, "\"payload\":{\"n\": 12345678901234567890.10}");
     object = load_line(fixture->process.out);
     assert_field(json_object_get(object, "headers"), "h", "v");
@@ -353,41 +332,36 @@ static void park_payload(struct fixture *fixture, const char *type, const char *
     sql(fixture->conn, "UPDATE outbox_parked SET payload = %s WHERE id = 1", value);
 }
 
-TEST(a_long_payload_is_cut_and_its_size_told_but_whole_as_json)
+FIXTURE_TEST(a_long_payload_is_cut_and_its_size_told_but_whole_as_json)
 {
-    struct fixture *fixture = *state;
     json_t *object;
 
     park_payload(fixture, "text", "repeat('\xc3\xbc', 100001)");
-    expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "1");
     assert_says(fixture->process.out, "payload       200002 bytes, the first 4096 of them");
     assert_true(strlen(fixture->process.out) < 5000);
     assert_true(text_is_utf8(fixture->process.out, strlen(fixture->process.out)));
-    expect(fixture, run(fixture, "dead", "show", "1", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "1", "--json");
     object = load_line(fixture->process.out);
     assert_int_equal(json_string_length(json_object_get(object, "payload")), 200002);
     json_decref(object);
 }
 
-TEST(a_text_payload_is_shown_as_it_is_or_escaped)
+FIXTURE_TEST(a_text_payload_is_shown_as_it_is_or_escaped)
 {
-    struct fixture *fixture = *state;
-
     park_payload(fixture, "text", "E'line\\n\\tC:\\\\dir\\n'");
-    expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "1");
     assert_says(fixture->process.out, "payload       13 bytes\nline\n\tC:\\dir\n\n");
     sql(fixture->conn, "UPDATE outbox_parked SET payload = E'\\033]0;title\\007' WHERE id = 1");
-    expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "1");
     assert_says(fixture->process.out, "payload       10 bytes\n\\x1b]0;title\\x07\n");
 }
 
-TEST(a_payload_in_a_domain_over_bytea_is_emitted_and_shown_by_its_bytes)
+FIXTURE_TEST(a_payload_in_a_domain_over_bytea_is_emitted_and_shown_by_its_bytes)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE DOMAIN blob AS bytea;"
                        " ALTER TABLE outbox ALTER COLUMN payload TYPE blob USING NULL");
-    expect(fixture, run(fixture, "emit", "t", "k", "a\\b", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "emit", "t", "k", "a\\b");
     process_free(&fixture->process);
     expect(fixture,
            process_run(&fixture->process, "{\"topic\": \"t\", \"payload\": \"c\\\\d\"}\n", "emit",
@@ -397,7 +371,7 @@ TEST(a_payload_in_a_domain_over_bytea_is_emitted_and_shown_by_its_bytes)
                                                 " ' ' ORDER BY id) FROM outbox"),
                         "a\\b c\\d");
     park_payload(fixture, "blob", "'\\x00ff0a61'");
-    expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "1");
     assert_says(fixture->process.out, "payload       4 bytes\n\\x00\\xff\\na\n");
 }
 
@@ -411,9 +385,8 @@ static bool has_control(const char *text)
     return false;
 }
 
-TEST(nothing_that_a_row_holds_commands_a_terminal)
+FIXTURE_TEST(nothing_that_a_row_holds_commands_a_terminal)
 {
-    struct fixture *fixture = *state;
     const char *config = fixture->config;
     const char *const commands[][6] = {{"dead", "list", "-c", config},
                                        {"dead", "list", "--json", "-c", config},
@@ -440,9 +413,8 @@ TEST(nothing_that_a_row_holds_commands_a_terminal)
     }
 }
 
-TEST(status_shows_the_most_frequent_reasons)
+FIXTURE_TEST(status_shows_the_most_frequent_reasons)
 {
-    struct fixture *fixture = *state;
     json_t *status;
     json_t *reasons;
 
@@ -456,13 +428,13 @@ TEST(status_shows_the_most_frequent_reasons)
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, error,"
                        " sent_at) SELECT i, gen_random_uuid(), 't', now(), 'sent', 'old', now()"
                        " FROM generate_series(6000, 8000) i");
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, "parked   2,532, oldest ");
     assert_says(fixture->process.out, "dead     2,532, oldest ");
     assert_says(fixture->process.out,
                 ":\n  1,936: old\n  15: reason 7\n  13: reason 6\n  11: reason 5\n"
                 "  9: reason 4\n");
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status", "--json");
     status = load_line(fixture->process.out);
     reasons = json_object_get(status, "parked_reasons");
     assert_int_equal(json_array_size(reasons), 5);
@@ -471,15 +443,13 @@ TEST(status_shows_the_most_frequent_reasons)
     json_decref(status);
 }
 
-TEST(a_row_that_can_never_be_sent_shows_in_status_with_its_reason)
+FIXTURE_TEST(a_row_that_can_never_be_sent_shows_in_status_with_its_reason)
 {
-    struct fixture *fixture = *state;
-
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status", "--json");
     assert_says(fixture->process.out, "\"parked_reasons\":[]");
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('')");
     expect(fixture, run_drain(fixture), 1);
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, "dead     1, oldest ");
     assert_says(fixture->process.out, sql_text(fixture->conn, "SELECT error FROM outbox_parked"));
 }
@@ -493,20 +463,18 @@ static void mend(struct fixture *fixture)
         fix += strlen("fix: ");
         sql(fixture->conn, "%.*s", (int)strcspn(fix, "\n"), fix);
     }
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
 }
 
-TEST(what_check_prints_mends_the_parked_table)
+FIXTURE_TEST(what_check_prints_mends_the_parked_table)
 {
-    struct fixture *fixture = *state;
-
     park_four(fixture);
     sql(fixture->conn,
         "ALTER TABLE outbox_parked ALTER COLUMN payload TYPE text USING payload::text;"
         "ALTER TABLE outbox_parked DROP COLUMN headers, DROP COLUMN key, DROP COLUMN due,"
         " DROP COLUMN attempts, DROP COLUMN seq, DROP COLUMN error, DROP COLUMN parked_at,"
         " ALTER COLUMN sent_at TYPE timestamp");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out, "column headers is missing in \"public\".\"outbox_parked\"");
     assert_says(fixture->process.out, "ADD COLUMN headers pg_catalog.jsonb;");
     mend(fixture);
@@ -514,24 +482,22 @@ TEST(what_check_prints_mends_the_parked_table)
         sql_text(fixture->conn, "SELECT payload->>'n' FROM outbox_parked WHERE id = 1"), "1");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('', '5')");
     expect(fixture, run_drain(fixture), 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"
-                                               " WHERE topic = '' AND payload = '5'"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM outbox_parked"
+                  " WHERE topic = '' AND payload = '5'");
 }
 
-TEST(check_converts_bytea_by_its_bytes)
+FIXTURE_TEST(check_converts_bytea_by_its_bytes)
 {
-    struct fixture *fixture = *state;
-
     park_four(fixture);
     sql(fixture->conn, "ALTER TABLE outbox_parked ALTER COLUMN payload TYPE bytea"
                        " USING convert_to(payload::text, 'UTF8')");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     mend(fixture);
     assert_string_equal(
         sql_text(fixture->conn, "SELECT payload->>'n' FROM outbox_parked WHERE id = 1"), "1");
     sql(fixture->conn, "ALTER TABLE outbox ALTER COLUMN payload TYPE bytea USING NULL");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     mend(fixture);
     assert_string_equal(
         sql_text(fixture->conn,
@@ -539,5 +505,5 @@ TEST(check_converts_bytea_by_its_bytes)
         "{\"n\": 1}");
     sql(fixture->conn, "CREATE DOMAIN blob AS bytea;"
                        " ALTER TABLE outbox ALTER COLUMN payload TYPE blob");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
 }

@@ -46,10 +46,9 @@ static long long count_sent(struct fixture *fixture)
 
 /* Without the check they would be written to the connection to PostgreSQL, which got the number of
  * the closed descriptor. */
-TEST(results_without_a_stdout_are_an_error)
+FIXTURE_TEST(results_without_a_stdout_are_an_error)
 {
     static const char *const commands[] = {"status", "status --json", "check", "dead list"};
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, state) VALUES"
                        " (1, gen_random_uuid(), 't', now(), 'dead')");
@@ -57,10 +56,8 @@ TEST(results_without_a_stdout_are_an_error)
         assert_int_equal(run_in_shell(fixture, commands[i], ">&- 2>/dev/null"), 1);
 }
 
-TEST(events_without_a_stdout_are_not_marked)
+FIXTURE_TEST(events_without_a_stdout_are_not_marked)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic) SELECT 't' FROM generate_series(1, 1000)");
     assert_int_equal(run_in_shell(fixture, "run --drain", "<&- >&- 2>&-"), 4);
     process_free(&fixture->process);
@@ -71,9 +68,8 @@ TEST(events_without_a_stdout_are_not_marked)
     assert_int_equal(count_sent(fixture), 0);
 }
 
-TEST(a_log_without_a_stderr_goes_nowhere_else)
+FIXTURE_TEST(a_log_without_a_stderr_goes_nowhere_else)
 {
-    struct fixture *fixture = *state;
     char link[64];
     char target[64] = "";
 
@@ -89,16 +85,15 @@ TEST(a_log_without_a_stderr_goes_nowhere_else)
     assert_int_equal(count_lines(fixture->process.out), 1000);
 }
 
-TEST(a_stdin_that_cannot_be_read_emits_nothing)
+FIXTURE_TEST(a_stdin_that_cannot_be_read_emits_nothing)
 {
     static const char *const commands[] = {"emit", "emit topic key -"};
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         assert_int_equal(run_in_shell(fixture, commands[i], "</tmp 2>/dev/null"), 1);
         assert_int_equal(run_in_shell(fixture, commands[i], "<&- 2>/dev/null"), 1);
     }
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox");
 }
 
 /* The pipe does not block and its writer stays open, so that the read after these bytes fails. */
@@ -118,14 +113,13 @@ static int emit_before_a_read_error(struct fixture *fixture, const char *lines)
     return status;
 }
 
-TEST(a_read_error_behind_some_lines_emits_nothing)
+FIXTURE_TEST(a_read_error_behind_some_lines_emits_nothing)
 {
     static const char *const inputs[] = {"{\"topic\": \"a\"}\n{\"topic\": \"b\"}\n",
                                          "{\"topic\": \"a\"}\n{\"topic\": \"b\"}"};
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         assert_int_equal(emit_before_a_read_error(fixture, inputs[i]), 1);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
+        assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox");
     }
 }

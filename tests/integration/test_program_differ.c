@@ -51,9 +51,8 @@ static void expect_other(struct fixture *fixture, const char *command, const cha
     process_free(&other);
 }
 
-TEST(a_row_that_only_a_newer_relay_routes_is_sent_by_it_soon)
+FIXTURE_TEST(a_row_that_only_a_newer_relay_routes_is_sent_by_it_soon)
 {
-    struct fixture *fixture = *state;
     struct process old[2];
     struct process new;
     int64_t began_ms;
@@ -93,12 +92,11 @@ TEST(a_row_that_only_a_newer_relay_routes_is_sent_by_it_soon)
     process_stop(&new, SIGTERM);
     load_printed(fixture, new.out);
     process_free(&new);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2120);
+    assert_number(fixture->conn, 2120, "SELECT count(*) FROM printed");
 }
 
-TEST(what_a_sink_does_not_allow_waits_for_a_relay_that_does)
+FIXTURE_TEST(what_a_sink_does_not_allow_waits_for_a_relay_that_does)
 {
-    struct fixture *fixture = *state;
     struct process *old = &fixture->process;
     struct process new;
     int64_t began_ms;
@@ -123,20 +121,17 @@ TEST(what_a_sink_does_not_allow_waits_for_a_relay_that_does)
 }
 
 /* A drain leaves what waits for a route, says so, and sends it once there is one. */
-TEST(a_drain_ends_with_rows_that_wait_for_a_route)
+FIXTURE_TEST(a_drain_ends_with_rows_that_wait_for_a_route)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('invoice.sent', 'a'),"
                        " ('order.made', 'a'), ('order.made', 'b')");
     for (int i = 0; i < 2; i++) {
-        expect(fixture, run_drain(fixture), 1);
-        assert_int_equal(count_lines(fixture->process.out), i == 0 ? 1 : 0);
+        expect_drained(fixture, 1, i == 0 ? 1 : 0);
     }
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, "1 row waits for a configuration that routes invoice.sent: no"
                                       " [[route]] matches topic \"invoice.sent\"");
-    expect(fixture, run(fixture, "explain", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "explain", "1");
     assert_says(fixture->process.out, "at the next try it would wait: no [[route]] matches");
     expect(fixture,
            run(fixture, "run", "--drain", "-c", write_other(fixture, ROUTES("order|invoice"))), 0);
@@ -146,32 +141,27 @@ TEST(a_drain_ends_with_rows_that_wait_for_a_route)
                         "invoice.sent order.made");
 }
 
-TEST(an_operator_corrects_retries_or_drops_a_row_that_waits_for_a_route)
+FIXTURE_TEST(an_operator_corrects_retries_or_drops_a_row_that_waits_for_a_route)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('invoice.sent', 'a'),"
                        " ('order.made', 'a'), ('invoice.sent', 'b'), ('order.made', 'b')");
     expect(fixture, run_drain(fixture), 1);
-    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "--all");
     assert_says(fixture->process.out, "0 rows will be tried again");
     sql(fixture->conn, "UPDATE outbox_parked SET topic = 'order.sent' WHERE id = 3");
-    expect(fixture, run(fixture, "dead", "retry", "1", "3", "-c", fixture->config), 0);
-    expect(fixture, run_drain(fixture), 1);
-    assert_int_equal(count_lines(fixture->process.out), 2);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 1"
-                                               " AND state = 'waiting' AND attempts = 0"),
-                     1);
-    expect(fixture, run(fixture, "dead", "drop", "1", "-c", fixture->config), 0);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_run(fixture, 0, "dead", "retry", "1", "3");
+    expect_drained(fixture, 1, 2);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM outbox_parked WHERE id = 1"
+                  " AND state = 'waiting' AND attempts = 0");
+    expect_run(fixture, 0, "dead", "drop", "1");
+    expect_drained(fixture, 0, 1);
 }
 
 /* Every lane of the relay has found that the rows wait for another configuration. */
-TEST(a_corrected_row_that_is_retried_is_sent_at_once_whatever_it_has_waited_for)
+FIXTURE_TEST(a_corrected_row_that_is_retried_is_sent_at_once_whatever_it_has_waited_for)
 {
     static const char *const configs[] = {ROUTES("order"), STDOUT_SINK "\nallow = [\"order.>\"]"};
-    struct fixture *fixture = *state;
     struct process *relay = &fixture->process;
 
     for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
@@ -206,11 +196,10 @@ TEST(a_corrected_row_that_is_retried_is_sent_at_once_whatever_it_has_waited_for)
 }
 
 /* A developer's relay, too, with a sink of its own. */
-TEST(relays_that_differ_are_named_with_what_differs)
+FIXTURE_TEST(relays_that_differ_are_named_with_what_differs)
 {
     static const char another[] = "[sink.dev]\ntype = \"stdout\"\n[[route]]\nmatch = \"*\"\nsink ="
                                   " \"dev\"\n";
-    struct fixture *fixture = *state;
     const char *other = write_other(fixture, another);
     struct process relays[3];
 
@@ -218,14 +207,14 @@ TEST(relays_that_differ_are_named_with_what_differs)
         process_start(&relays[i], NULL, "run", "-c", i < 2 ? fixture->config : other, NULL);
     for (int i = 0; i < 3; i++)
         process_await_words(&relays[i], "relaying");
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, " and 1 like it in:");
     assert_says(fixture->process.out, "routes; sink dev,");
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status", "--json");
     assert_says(fixture->process.out, "in: routes; sink dev, which the other has not; sink out,"
                                       " which it has not");
     assert_says(fixture->process.out, "\"config\":\"");
-    expect(fixture, run(fixture, "check", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check", "--json");
     assert_says(fixture->process.out, " and 1 like it: the same configuration");
     assert_says(fixture->process.out, "in: routes; sink out, which the other has not; sink dev,");
     expect(fixture, run(fixture, "check", "--json", "-c", other), 0);
@@ -234,6 +223,6 @@ TEST(relays_that_differ_are_named_with_what_differs)
         process_stop(&relays[i], SIGTERM);
         process_free(&relays[i]);
     }
-    expect(fixture, run(fixture, "check", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check", "--json");
     assert_null(strstr(fixture->process.out, "the same configuration"));
 }

@@ -59,7 +59,7 @@ static void configure_theirs(struct fixture *fixture, const struct theirs *their
                        theirs->outbox);
     } else {
         configure(fixture);
-        expect(fixture, run(fixture, "introspect", "public.events", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "introspect", "public.events");
         (void)snprintf(outbox, sizeof outbox, "%s", fixture->process.out);
     }
     write_relay_toml(fixture, "%s\n[relay]\nlanes = 1\npoll_interval = \"50ms\"\n" STDOUT_SINK "\n",
@@ -70,11 +70,10 @@ static void configure_theirs(struct fixture *fixture, const struct theirs *their
 /* Every version of the rows that the relay has not sent is where it was. */
 static void assert_untouched(struct fixture *fixture)
 {
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM before b JOIN events e USING (id) WHERE"
-                                " e.ctid::text = b.place AND e.xmin::text = b.version AND"
-                                " e.xmax::text = b.locked"),
-                     2);
+    assert_number(fixture->conn, 2,
+                  "SELECT count(*) FROM before b JOIN events e USING (id) WHERE"
+                  " e.ctid::text = b.place AND e.xmin::text = b.version AND"
+                  " e.xmax::text = b.locked");
 }
 
 static void send_one_finish_one(struct fixture *fixture, const struct theirs *theirs)
@@ -89,21 +88,18 @@ static void send_one_finish_one(struct fixture *fixture, const struct theirs *th
         " CREATE TABLE before AS SELECT id, ctid::text AS place, xmin::text AS"
         " version, xmax::text AS locked FROM events WHERE key <> 'sent'",
         theirs->finish);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
 }
 
 /* Whatever a command says, a drain after it sends nothing. */
 static void assert_nothing_to_send(struct fixture *fixture)
 {
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 0);
+    expect_drained(fixture, 0, 0);
     assert_untouched(fixture);
 }
 
-TEST(what_an_application_has_finished_itself_is_neither_purged_nor_published)
+FIXTURE_TEST(what_an_application_has_finished_itself_is_neither_purged_nor_published)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     for (size_t i = 0; i < TABLES; i++) {
@@ -111,25 +107,24 @@ TEST(what_an_application_has_finished_itself_is_neither_purged_nor_published)
         expect(fixture, run_command(fixture, "check"), 0);
         assert_says(fixture->process.out, "so it is no proof that the relay has sent a row");
         assert_says(fixture->process.out, "IS 'outbox-relay: only the relay writes this column'");
-        expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "purge", "--older-than", "0");
         assert_string_equal(fixture->process.out, "purged 0\n");
         assert_says(fixture->process.err, "are not purged, audited or sent again");
-        expect(fixture, run(fixture, "replay", "--since", "90d", "-c", fixture->config), 2);
-        expect(fixture, run(fixture, "audit", "--repair", "--yes", "-c", fixture->config), 2);
+        expect_run(fixture, 2, "replay", "--since", "90d");
+        expect_run(fixture, 2, "audit", "--repair", "--yes");
         assert_nothing_to_send(fixture);
     }
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     process_await_words(&relay, "are not purged, audited or sent again");
     process_stop(&relay, SIGTERM);
     process_free(&relay);
-    expect(fixture, run(fixture, "replay", "3", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "replay", "3");
     assert_nothing_to_send(fixture);
 }
 
 /* The comment of the column says that it is the relay's; what bore its mark before stays. */
-TEST(a_column_that_is_said_to_be_the_relays_tells_what_it_has_sent_since_it_came)
+FIXTURE_TEST(a_column_that_is_said_to_be_the_relays_tells_what_it_has_sent_since_it_came)
 {
-    struct fixture *fixture = *state;
     char column[64];
 
     for (size_t i = 1; i < TABLES; i += 2) {
@@ -138,28 +133,27 @@ TEST(a_column_that_is_said_to_be_the_relays_tells_what_it_has_sent_since_it_came
         say_only_relay_writes(fixture, column);
         expect(fixture, run_command(fixture, "check"), 0);
         assert_null(strstr(fixture->process.out, "so it does not say which rows"));
-        expect(fixture, run(fixture, "replay", "3", "-c", fixture->config), 1);
-        expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 1);
-        expect(fixture, run(fixture, "replay", "--since", "90d", "-c", fixture->config), 0);
+        expect_run(fixture, 1, "replay", "3");
+        expect_run(fixture, 1, "replay", "1");
+        expect_run(fixture, 0, "replay", "--since", "90d");
         assert_string_equal(fixture->process.out, "replayed 1\n");
         expect(fixture, run_drain(fixture), 0);
         assert_says(fixture->process.out, "\"key\":\"sent\"");
         assert_int_equal(count_lines(fixture->process.out), 1);
-        expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 2);
+        expect_run(fixture, 0, "purge", "--older-than", "0");
+        assert_number(fixture->conn, 2, "SELECT count(*) FROM events");
         assert_nothing_to_send(fixture);
     }
 }
 
 /* It was sent once, corrected, brought back within `where`, and could then not be sent. */
-TEST(a_row_that_stays_unsent_in_its_table_is_neither_purged_nor_replayed)
+FIXTURE_TEST(a_row_that_stays_unsent_in_its_table_is_neither_purged_nor_replayed)
 {
     static const char parks[] = "[outbox]\ntable = \"public.events\"\nwhere = \"status = 'NEW'\"\n"
                                 "mark = \"status = 'SENT', sent_on = now()\"\n"
                                 "park = \"status = 'FAILED'%s\"\n[outbox.columns]\n"
                                 "sent_at = \"sent_on\"\n" STDOUT_SINK "\nallow = [\"t\"]\n";
     static const char *const times[] = {"timestamptz", "timestamp NOT NULL DEFAULT 'epoch'"};
-    struct fixture *fixture = *state;
 
     for (int i = 0; i < 2; i++) {
         sql(fixture->conn,
@@ -174,19 +168,17 @@ TEST(a_row_that_stays_unsent_in_its_table_is_neither_purged_nor_replayed)
         init_existing(fixture);
         expect(fixture, run_drain(fixture), 0);
         sql(fixture->conn, "INSERT INTO events (key) VALUES ('a'), ('b')");
-        expect(fixture, run_drain(fixture), 0);
-        assert_int_equal(count_lines(fixture->process.out), 2);
+        expect_drained(fixture, 0, 2);
         sql(fixture->conn, "UPDATE events SET status = 'NEW', topic = 'nowhere' WHERE key = 'a'");
         expect(fixture, run_drain(fixture), 1);
         for (int j = 0; j < 2; j++) { /* also when its copy is gone */
-            expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 1);
-            expect(fixture,
-                   run(fixture, "replay", "--since", "1h", "--dry-run", "-c", fixture->config), 0);
+            expect_run(fixture, 1, "replay", "1");
+            expect_run(fixture, 0, "replay", "--since", "1h", "--dry-run");
             assert_says(fixture->process.out, "would replay 1");
             if (j == 0)
-                expect(fixture, run(fixture, "dead", "drop", "1", "-c", fixture->config), 0);
+                expect_run(fixture, 0, "dead", "drop", "1");
         }
-        expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "purge", "--older-than", "0");
         assert_string_equal(fixture->process.out, "purged 1\n");
         assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(key || status, ',') FROM"
                                                     " events"),
@@ -197,10 +189,8 @@ TEST(a_row_that_stays_unsent_in_its_table_is_neither_purged_nor_replayed)
     assert_says(fixture->process.out, "in park sent_at, which the relay clears");
 }
 
-TEST(a_column_that_init_makes_is_the_relays)
+FIXTURE_TEST(a_column_that_init_makes_is_the_relays)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE TABLE events (id bigserial PRIMARY KEY, event_id uuid NOT NULL"
                        " UNIQUE DEFAULT gen_random_uuid(), topic text NOT NULL DEFAULT 't', key"
                        " text, payload jsonb)");
@@ -213,6 +203,6 @@ TEST(a_column_that_init_makes_is_the_relays)
     expect(fixture, run_drain(fixture), 0);
     expect(fixture, run_command(fixture, "check"), 0);
     assert_null(strstr(fixture->process.out, "so it does not say which rows"));
-    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "purge", "--older-than", "0");
     assert_string_equal(fixture->process.out, "purged 1\n");
 }

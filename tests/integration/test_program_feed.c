@@ -75,7 +75,7 @@ static void uncomment_existing(char *text)
 
 static void feed(struct fixture *fixture, const char *table, bool with_existing)
 {
-    expect(fixture, run(fixture, "init", "--feed", table, "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--feed", table);
     if (with_existing)
         uncomment_existing(fixture->process.out);
     sql(fixture->conn, "%s", fixture->process.out);
@@ -107,10 +107,9 @@ static void assert_arrived_in_order(int count)
 
 /* Its ids say nothing about the order, its names need quotes, and the roles may do no more than the
  * comments say. */
-TEST(a_table_of_uuids_is_sent_in_order_with_the_rows_that_it_has)
+FIXTURE_TEST(a_table_of_uuids_is_sent_in_order_with_the_rows_that_it_has)
 {
     static const char table[] = "\"shop.eu\".\"Order \"\"events\"\"\"";
-    struct fixture *fixture = *state;
 
     take("none", true);
     sql(fixture->conn,
@@ -134,16 +133,12 @@ TEST(a_table_of_uuids_is_sent_in_order_with_the_rows_that_it_has)
     expect(fixture, run_command(fixture, "check"), 0);
     expect(fixture, run_drain(fixture), 0);
     assert_arrived_in_order(2 * ROWS - 1);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM %s WHERE \"processedAt\" IS NULL", table),
-        0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM %s WHERE \"processedAt\" IS NULL", table);
     sql(fixture->conn, "DROP OWNED BY test_app; DROP ROLE test_app");
 }
 
-TEST(a_partitioned_table_is_sent_in_order)
+FIXTURE_TEST(a_partitioned_table_is_sent_in_order)
 {
-    struct fixture *fixture = *state;
-
     take("none", true);
     sql(fixture->conn,
         "CREATE TABLE parts (id bigint GENERATED ALWAYS AS IDENTITY, at timestamptz NOT NULL DEFAULT"
@@ -157,15 +152,12 @@ TEST(a_partitioned_table_is_sent_in_order)
     sql(fixture->conn, INSERT_ROWS("aggregate_id, topic, data"), "parts", 1, ROWS);
     expect(fixture, run_drain(fixture), 0);
     assert_arrived_in_order(ROWS);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM parts WHERE NOT published"),
-                     0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM parts WHERE NOT published");
 }
 
 /* The subject is not in the stream at first, so the rows are parked. */
-TEST(a_status_is_set_also_for_a_row_that_was_parked_first)
+FIXTURE_TEST(a_status_is_set_also_for_a_row_that_was_parked_first)
 {
-    struct fixture *fixture = *state;
-
     take("none", true);
     sql(fixture->conn,
         "CREATE TABLE events (id integer PRIMARY KEY, key text, topic text, payload text,"
@@ -193,10 +185,8 @@ TEST(a_status_is_set_also_for_a_row_that_was_parked_first)
                         "NEW");
 }
 
-TEST(a_table_of_which_nothing_is_known_is_sent_row_by_row)
+FIXTURE_TEST(a_table_of_which_nothing_is_known_is_sent_row_by_row)
 {
-    struct fixture *fixture = *state;
-
     take("plain", true);
     sql(fixture->conn, "CREATE TABLE plain (k int, n int)");
     feed(fixture, "public.plain", false);
@@ -206,7 +196,7 @@ TEST(a_table_of_which_nothing_is_known_is_sent_row_by_row)
     assert_arrived_in_order(3);
 }
 
-TEST(a_feed_that_cannot_be_says_why)
+FIXTURE_TEST(a_feed_that_cannot_be_says_why)
 {
     static const char *const cases[][2] = {
         {"nosuch", "table \"public\".\"nosuch\" does not exist"},
@@ -217,14 +207,13 @@ TEST(a_feed_that_cannot_be_says_why)
         {"a.b.c", "has more than one dot"},
         {"\"x$feed$\"", "a name contains $feed$"},
     };
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "CREATE TABLE plain (id int); CREATE VIEW seen AS TABLE plain;"
                        " CREATE TABLE \"x$feed$\" (id int)");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        expect(fixture, run(fixture, "init", "--feed", cases[i][0], "-c", fixture->config), 3);
+        expect_run(fixture, 3, "init", "--feed", cases[i][0]);
         assert_says(fixture->process.err, cases[i][1]);
         assert_string_equal(fixture->process.out, "");
     }
-    expect(fixture, run(fixture, "init", "--feed", "", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "init", "--feed", "");
 }

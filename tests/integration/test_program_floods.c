@@ -28,14 +28,11 @@ static void warn_at_each_row(struct fixture *fixture, const char *text)
         text);
 }
 
-TEST(a_trigger_that_warns_of_each_row_costs_one_line_and_a_count)
+FIXTURE_TEST(a_trigger_that_warns_of_each_row_costs_one_line_and_a_count)
 {
-    struct fixture *fixture = *state;
-
     insert_rows(fixture);
     warn_at_each_row(fixture, "NEW.id");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), ROWS);
+    expect_drained(fixture, 0, ROWS);
     assert_int_equal(
         process_count_words(&fixture->process, "database: a function warns (SQLSTATE 01000)"), 1);
     assert_says(fixture->process.err, "2999 more warnings of functions in the database");
@@ -55,9 +52,8 @@ static void set_standby(struct fixture *fixture, const char *name)
     wait_for_number(fixture->conn, 1, query);
 }
 
-TEST(a_commit_that_did_not_wait_for_its_standby_is_seen_in_a_flood)
+FIXTURE_TEST(a_commit_that_did_not_wait_for_its_standby_is_seen_in_a_flood)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     write_config(fixture, "durable_before_publish = false", STDOUT_SINK);
@@ -83,7 +79,7 @@ static void poll_and_listen(struct fixture *fixture)
 {
     write_relay_toml(fixture, "[outbox]\norder = \"none\"\n"
                               "[relay]\npoll_interval = \"60s\"\n" STDOUT_SINK "\n");
-    expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--notify");
     process_free(&fixture->process);
 }
 
@@ -116,10 +112,9 @@ static void notify(PGconn *conn, const char *payload, int times)
 
 /* Each of 20,000 notifications is a transaction of its own. A relay that polls as often as by
  * default would have waited a few dozen times in that time; the first 400 are taken for inserts. */
-TEST(a_loop_of_notifications_costs_no_more_than_polling)
+FIXTURE_TEST(a_loop_of_notifications_costs_no_more_than_polling)
 {
     static const char *const payloads[] = {"", "x"};
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     poll_and_listen(fixture);
@@ -193,9 +188,8 @@ static void read_notifications(PGconn *conn, int count)
 /* A transaction's 2,000 notifications of 7.9 KB each, again and again: answers that lanes wait for
  * would stand behind 16 MB. The relay reads some of them, and then listens no more: it spends less
  * than half the time that this test spends on reading all. */
-TEST(large_notifications_delay_no_row)
+FIXTURE_TEST(large_notifications_delay_no_row)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
     long to_read_all = 0;
     PGconn *listening;

@@ -195,9 +195,9 @@ static void expect_a_hang_to_cost_little(void **state, const struct hang *hang)
     assert_in_range(harness_now_ms() - started_ms, 0, STOP_MS);
     expect(fixture, fixture->process.status, 0);
     assert_says(fixture->process.err, "[sink.far]");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE topic = 'far'"
-                                               " AND sent_at IS NULL"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM outbox WHERE topic = 'far'"
+                  " AND sent_at IS NULL");
     close_listener();
 }
 
@@ -259,9 +259,8 @@ TEST(a_nats_server_that_falls_silent_before_tls_holds_up_only_its_own_rows)
     expect_a_hang_to_cost_little(state, &nats_silent_tls);
 }
 
-TEST(a_nats_server_that_falls_silent_after_its_greeting_is_tried_again)
+FIXTURE_TEST(a_nats_server_that_falls_silent_after_its_greeting_is_tried_again)
 {
-    struct fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
 
     write_hanging(fixture, &nats_silent, "", "");
@@ -277,14 +276,13 @@ TEST(a_nats_server_that_falls_silent_after_its_greeting_is_tried_again)
     close_listener();
 }
 
-TEST(a_plugin_that_does_not_start_is_refused_in_time)
+FIXTURE_TEST(a_plugin_that_does_not_start_is_refused_in_time)
 {
     static const struct hang plugin = {"kafka", "127.0.0.1:1", 0,
                                        "\"plugin.library.paths\" = \"build/hanging.so\"\n", ""};
     enum { COMMANDS = 3 };
     static const char *const commands[COMMANDS] = {"check", "run", "status"};
     struct process processes[COMMANDS];
-    struct fixture *fixture = *state;
     int64_t started_ms;
 
     write_hanging(fixture, &plugin, "", "");
@@ -316,11 +314,10 @@ static void close_connections(int count)
     }
 }
 
-TEST(a_broker_that_closes_each_connection_costs_a_line_for_each_reason)
+FIXTURE_TEST(a_broker_that_closes_each_connection_costs_a_line_for_each_reason)
 {
     static const struct hang closing = {"kafka", NULL, BACKLOG, "\"security.protocol\" = \"ssl\"\n",
                                         ""};
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     write_hanging(fixture, &closing, "", "");
@@ -336,9 +333,8 @@ TEST(a_broker_that_closes_each_connection_costs_a_line_for_each_reason)
 }
 
 /* With a single lane no other lane tries the other server. */
-TEST(a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_away)
+FIXTURE_TEST(a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_away)
 {
-    struct fixture *fixture = *state;
     char rest[512];
 
     (void)snprintf(rest, sizeof rest,

@@ -407,10 +407,8 @@ static void finish_in_order(struct fixture *fixture)
 
 /* ---- the tests ---- */
 
-TEST_WITH(an_insert_whose_payload_takes_long_is_not_overtaken, set_up_delete, tear_down)
+FIXTURE_TEST_WITH(an_insert_whose_payload_takes_long_is_not_overtaken, set_up_delete, tear_down)
 {
-    struct fixture *fixture = *state;
-
     start_relays(fixture);
     write_other_keys(fixture, 3, QUICK);
     write_slowly(fixture);
@@ -447,10 +445,8 @@ static void end_copy(struct client *client)
         client->key);
 }
 
-TEST(rows_that_a_copy_has_buffered_are_not_overtaken)
+FIXTURE_TEST(rows_that_a_copy_has_buffered_are_not_overtaken)
 {
-    struct fixture *fixture = *state;
-
     start_relays(fixture);
     write_other_keys(fixture, 3, QUICK);
     run_clients(fixture, 6, begin_copy, end_copy);
@@ -474,10 +470,9 @@ static void end_prepared(struct client *client)
     sql(client->conn, "COMMIT PREPARED '%s'", client->key);
 }
 
-TEST_WITH(a_prepared_transaction_that_commits_late_is_not_overtaken, set_up_delete, tear_down)
+FIXTURE_TEST_WITH(a_prepared_transaction_that_commits_late_is_not_overtaken, set_up_delete,
+                  tear_down)
 {
-    struct fixture *fixture = *state;
-
     start_relays(fixture);
     write_other_keys(fixture, 3, QUICK);
     run_clients(fixture, 5, begin_prepared, end_prepared);
@@ -486,10 +481,8 @@ TEST_WITH(a_prepared_transaction_that_commits_late_is_not_overtaken, set_up_dele
 
 /* Truncated events, sent or not, are not waited for. Once TRUNCATE has its lock no event is being
  * written, so those that are counted are exactly those that are gone. */
-TEST(order_survives_a_truncate_that_restarts_the_ids)
+FIXTURE_TEST(order_survives_a_truncate_that_restarts_the_ids)
 {
-    struct fixture *fixture = *state;
-
     start_relays(fixture);
     write_other_keys(fixture, WRITERS_OF_A_ROUND, HELD);
     for (int i = 0; i < ROUNDS; i++) {
@@ -503,9 +496,8 @@ TEST(order_survives_a_truncate_that_restarts_the_ids)
 
 /* TRUNCATE locks the table before its sequence. A relay's session that did it the other way round
  * would deadlock, and the application could be the victim. */
-TEST(a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay)
+FIXTURE_TEST(a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay)
 {
-    struct fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url); /* a transaction sees no new session */
 
     start_relays(fixture);
@@ -528,10 +520,8 @@ TEST(a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay)
 
 /* The table is empty at that time, so each id is free and no event has a higher id than the next
  * one of its key. */
-TEST_WITH(order_survives_a_sequence_that_is_set_back, set_up_delete, tear_down)
+FIXTURE_TEST_WITH(order_survives_a_sequence_that_is_set_back, set_up_delete, tear_down)
 {
-    struct fixture *fixture = *state;
-
     start_relays(fixture);
     write_other_keys(fixture, WRITERS_OF_A_ROUND, HELD);
     for (int i = 0; i < ROUNDS; i++) {
@@ -544,9 +534,8 @@ TEST_WITH(order_survives_a_sequence_that_is_set_back, set_up_delete, tear_down)
     finish_in_order(fixture);
 }
 
-TEST(ids_far_above_neither_delay_nor_overtake_the_others)
+FIXTURE_TEST(ids_far_above_neither_delay_nor_overtake_the_others)
 {
-    struct fixture *fixture = *state;
     long long late_ms;
 
     start_relays(fixture);
@@ -564,10 +553,8 @@ TEST(ids_far_above_neither_delay_nor_overtake_the_others)
         fail_msg("an event came %lld ms after its transaction had begun", late_ms);
 }
 
-TEST_WITH(a_relay_that_joins_in_a_backlog_overtakes_nothing, set_up_delete, tear_down)
+FIXTURE_TEST_WITH(a_relay_that_joins_in_a_backlog_overtakes_nothing, set_up_delete, tear_down)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload)"
                        " SELECT 't', 'backlog-' || i %% 500, to_jsonb(1 + i / 500)"
                        " FROM generate_series(0, 49999) i;"

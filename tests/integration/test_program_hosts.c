@@ -106,7 +106,7 @@ static void assert_printed_in_order(PGconn *conn, int rows)
 {
     struct fixture fixture = {.conn = conn};
 
-    assert_int_equal(sql_number(conn, "SELECT count(*) FROM outbox"), rows);
+    assert_number(conn, rows, "SELECT count(*) FROM outbox");
     load_printed(&fixture, hosts.relay.out);
     assert_all_printed(&fixture);
     assert_keys_printed_in_order(&fixture);

@@ -25,10 +25,8 @@ static int set_up_away(void **state)
     return fixture_open(state, configure_away);
 }
 
-TEST(each_address_answers)
+FIXTURE_TEST(each_address_answers)
 {
-    struct fixture *fixture = *state;
-
     start(fixture);
     await_answer("/readyz", 200, "ready");
     await_answer("/status", 200, "\"backlog\":0");
@@ -43,10 +41,9 @@ TEST(each_address_answers)
     stop_relay(fixture);
 }
 
-TEST(only_get_and_head_are_answered)
+FIXTURE_TEST(only_get_and_head_are_answered)
 {
     static const char *const methods[] = {"POST", "PUT", "DELETE", "OPTIONS", "BREW"};
-    struct fixture *fixture = *state;
 
     start(fixture);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
@@ -59,14 +56,13 @@ TEST(only_get_and_head_are_answered)
 }
 
 /* A page whose site has given its own name the address 127.0.0.1 would read what is served. */
-TEST(only_a_host_of_this_machine_is_answered)
+FIXTURE_TEST(only_a_host_of_this_machine_is_answered)
 {
     static const char *const others[] = {
         "evil.example",           "evil.example:80", "127.0.0.1.evil.example",
         "localhost.evil.example", "10.0.0.1",        "[::2]"};
     static const char *const own[] = {"localhost:9464", "LOCALHOST", "127.0.0.1", "127.9.9.9:1",
                                       "[::1]:9464"};
-    struct fixture *fixture = *state;
 
     start(fixture);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -93,9 +89,8 @@ static void assert_metrics_have_values(void)
     }
 }
 
-TEST(metrics_count_rows_by_sink_and_promtool_accepts_them)
+FIXTURE_TEST(metrics_count_rows_by_sink_and_promtool_accepts_them)
 {
-    struct fixture *fixture = *state;
     FILE *promtool;
 
     sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 'good.a', i::text FROM"
@@ -119,10 +114,8 @@ TEST(metrics_count_rows_by_sink_and_promtool_accepts_them)
     stop_relay(fixture);
 }
 
-TEST(a_role_with_the_granted_rights_measures_everything)
+FIXTURE_TEST(a_role_with_the_granted_rights_measures_everything)
 {
-    struct fixture *fixture = *state;
-
     make_role(fixture, "http_relay");
     log_in_as(fixture, "http_relay");
     configure_http(fixture);
@@ -133,10 +126,9 @@ TEST(a_role_with_the_granted_rights_measures_everything)
     stop_relay(fixture);
 }
 
-TEST_WITH(a_sink_that_is_away_makes_the_relay_unready_and_is_named, set_up_away, fixture_close)
+FIXTURE_TEST_WITH(a_sink_that_is_away_makes_the_relay_unready_and_is_named, set_up_away,
+                  fixture_close)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('gone.a'), ('here.a')");
     start(fixture);
     await_answer("/readyz", 503, "sink gone: away for ");
@@ -152,9 +144,8 @@ TEST_WITH(a_sink_that_is_away_makes_the_relay_unready_and_is_named, set_up_away,
     stop_relay(fixture);
 }
 
-TEST(a_database_that_is_away_makes_the_relay_unready_until_it_is_back)
+FIXTURE_TEST(a_database_that_is_away_makes_the_relay_unready_until_it_is_back)
 {
-    struct fixture *fixture = *state;
     char name[64];
     char admin_url[256];
     PGconn *admin;
@@ -182,10 +173,8 @@ TEST(a_database_that_is_away_makes_the_relay_unready_until_it_is_back)
 
 /* The page itself is the same whatever they say; make test-page tries what its script does with
  * them. */
-TEST(what_rows_say_is_data_and_no_part_of_the_page)
+FIXTURE_TEST(what_rows_say_is_data_and_no_part_of_the_page)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('<script>alert(\"x\")</script>')");
     start(fixture);
     await_answer("/status", 200, "<script>alert(\\\"x\\\")");
@@ -196,35 +185,31 @@ TEST(what_rows_say_is_data_and_no_part_of_the_page)
     stop_relay(fixture);
 }
 
-TEST(without_an_address_nothing_is_served)
+FIXTURE_TEST(without_an_address_nothing_is_served)
 {
-    struct fixture *fixture = *state;
-
     write_config(fixture, "", STDOUT_SINK);
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('good.a')");
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
     assert_null(strstr(fixture->process.err != NULL ? fixture->process.err : "", "http"));
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM pg_stat_activity WHERE datname ="
-                                " current_database() AND application_name = 'outbox-relay/admin'"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM pg_stat_activity WHERE datname ="
+                  " current_database() AND application_name = 'outbox-relay/admin'");
     stop_relay(fixture);
 }
 
-TEST(health_asks_the_relay_of_this_machine)
+FIXTURE_TEST(health_asks_the_relay_of_this_machine)
 {
-    struct fixture *fixture = *state;
     struct process relay;
     int listener;
 
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     await_answer("/healthz", 200, "ok");
-    expect(fixture, run(fixture, "health", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "health");
     assert_string_equal(fixture->process.out, "ok\n");
     process_stop(&relay, SIGTERM);
     process_free(&relay);
-    expect(fixture, run(fixture, "health", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "health");
     assert_says(fixture->process.err, "Connection refused");
 
     listener = take_port();
@@ -233,16 +218,14 @@ TEST(health_asks_the_relay_of_this_machine)
                                 "[http]\nlisten = \"127.0.0.1:%d\"\n[sink.out]\n"
                                 "type = \"stdout\"\n",
                                 port));
-    expect(fixture, run(fixture, "health", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "health");
     assert_says(fixture->process.err, "does not answer");
     (void)close(listener);
 }
 
-TEST(health_without_an_address_says_so)
+FIXTURE_TEST(health_without_an_address_says_so)
 {
-    struct fixture *fixture = *state;
-
     write_config(fixture, "", STDOUT_SINK);
-    expect(fixture, run(fixture, "health", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "health");
     assert_says(fixture->process.err, "[http] listen");
 }

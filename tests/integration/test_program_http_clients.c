@@ -9,9 +9,8 @@ FIXTURE(set_up_http, fixture_close)
 
 #define CROWD 1000
 
-TEST(a_port_in_use_is_a_warning_and_is_taken_once_it_is_free)
+FIXTURE_TEST(a_port_in_use_is_a_warning_and_is_taken_once_it_is_free)
 {
-    struct fixture *fixture = *state;
     int fd = take_port();
 
     configure_port(fixture);
@@ -24,10 +23,9 @@ TEST(a_port_in_use_is_a_warning_and_is_taken_once_it_is_free)
     stop_relay(fixture);
 }
 
-TEST(a_header_of_a_megabyte_is_refused)
+FIXTURE_TEST(a_header_of_a_megabyte_is_refused)
 {
     static char header[1024 * 1024];
-    struct fixture *fixture = *state;
     int fd;
 
     start(fixture);
@@ -43,9 +41,8 @@ TEST(a_header_of_a_megabyte_is_refused)
 }
 
 /* It is never idle for the ten seconds that the library allows. */
-TEST(a_client_that_sends_a_byte_now_and_then_is_cut_off)
+FIXTURE_TEST(a_client_that_sends_a_byte_now_and_then_is_cut_off)
 {
-    struct fixture *fixture = *state;
     int64_t deadline_ms = clock_now_ms() + HARNESS_WAIT_MS;
     const struct timeval step = {.tv_usec = 500000};
     ssize_t got = -1;
@@ -67,9 +64,8 @@ TEST(a_client_that_sends_a_byte_now_and_then_is_cut_off)
     stop_relay(fixture);
 }
 
-TEST(a_thousand_clients_that_say_nothing_disturb_nobody_who_relays)
+FIXTURE_TEST(a_thousand_clients_that_say_nothing_disturb_nobody_who_relays)
 {
-    struct fixture *fixture = *state;
     const struct rlimit limit = {2 * CROWD, 2 * CROWD};
     static int crowd[CROWD];
     int64_t start_ms;

@@ -77,10 +77,8 @@ static void end_rows(struct fixture *fixture, size_t i)
 
 /* ---- notes ---- */
 
-TEST(a_row_with_the_id_of_one_that_postgresql_refused_to_mark_is_sent)
+FIXTURE_TEST(a_row_with_the_id_of_one_that_postgresql_refused_to_mark_is_sent)
 {
-    struct fixture *fixture = *state;
-
     for (size_t i = 0; i < SHAPES; i++) {
         open_with(fixture, shapes[i], MARK);
         sql(fixture->conn,
@@ -89,18 +87,17 @@ TEST(a_row_with_the_id_of_one_that_postgresql_refused_to_mark_is_sent)
             " ROW WHEN (NEW.status = 'SENT') EXECUTE FUNCTION public.refuse()");
         sql(fixture->conn, "INSERT INTO outbox (payload) VALUES ('\"old\"')");
         assert_says(drain(fixture, 1), "old");
-        assert_int_equal(sql_number(fixture->conn,
-                                    "SELECT count(*) FROM outbox_parked WHERE state = 'unsettled'"
-                                    " AND id = 1"),
-                         1);
+        assert_number(fixture->conn, 1,
+                      "SELECT count(*) FROM outbox_parked WHERE state = 'unsettled'"
+                      " AND id = 1");
         sql(fixture->conn, "DROP TRIGGER refuse ON outbox");
         end_rows(fixture, i + 1);
         sql(fixture->conn, "INSERT INTO outbox (payload) VALUES ('\"new\"')");
         assert_says(drain(fixture, 1), "new"); /* the note of the old one ends when it is due */
         assert_int_equal(count_lines(fixture->process.out), 1);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status ="
-                                                   " 'SENT'"),
-                         1);
+        assert_number(fixture->conn, 1,
+                      "SELECT count(*) FROM outbox WHERE status ="
+                      " 'SENT'");
     }
 }
 
@@ -119,10 +116,9 @@ static void quoted_word(char out[128], const char *text, int n)
     (void)snprintf(out, 128, "%.*s", (int)strcspn(text + 1, "\""), text + 1);
 }
 
-TEST(a_command_changes_nothing_where_an_id_names_several_rows_and_asks_which)
+FIXTURE_TEST(a_command_changes_nothing_where_an_id_names_several_rows_and_asks_which)
 {
     static const char *const verbs[] = {"drop", "retry"};
-    struct fixture *fixture = *state;
     char first[128];
     char second[128];
 
@@ -137,88 +133,80 @@ TEST(a_command_changes_nothing_where_an_id_names_several_rows_and_asks_which)
                            " ('bad', 'm', '\"new\"')");
         (void)drain(fixture, 1);
         make_dead(fixture);
-        expect(fixture,
-               run(fixture, "dead", verbs[i % 2], "2", i < 2 ? "--dry-run" : "--json", "-c",
-                   fixture->config),
-               1);
+        expect_run(fixture, 1, "dead", verbs[i % 2], "2", i < 2 ? "--dry-run" : "--json");
         assert_says(fixture->process.err, "id \"2\" names 2 rows: give \"");
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 2"
-                                                   " AND state IN ('dead', 'behind')"),
-                         2);
-        expect(fixture, run(fixture, "dead", "show", "2", "-c", fixture->config), 0);
+        assert_number(fixture->conn, 2,
+                      "SELECT count(*) FROM outbox_parked WHERE id = 2"
+                      " AND state IN ('dead', 'behind')");
+        expect_run(fixture, 0, "dead", "show", "2");
         assert_says(fixture->process.out, "old");
         assert_says(fixture->process.out, "new");
-        expect(fixture, run(fixture, "dead", "drop", "2", "-c", fixture->config), 1);
+        expect_run(fixture, 1, "dead", "drop", "2");
         quoted_word(first, fixture->process.err, 1);
         quoted_word(second, fixture->process.err, 2);
         if (i == 0) /* the event ids say it */
-            assert_int_equal(sql_number(fixture->conn,
-                                        "SELECT count(*) FROM outbox_parked WHERE"
-                                        " event_id::text IN ('%s', '%s')",
-                                        first, second),
-                             2);
-        expect(fixture, run(fixture, "dead", "show", first, "-c", fixture->config), 0);
+            assert_number(fixture->conn, 2,
+                          "SELECT count(*) FROM outbox_parked WHERE"
+                          " event_id::text IN ('%s', '%s')",
+                          first, second);
+        expect_run(fixture, 0, "dead", "show", first);
         assert_says(fixture->process.out, strstr(fixture->process.out, "old") ? "old" : "new");
         if (strstr(fixture->process.out, "old") == NULL)
             memcpy(first, second, sizeof first);
-        expect(fixture, run(fixture, "dead", "drop", first, "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "drop", first);
         assert_string_equal(fixture->process.out, "dropped 1\n");
         sql(fixture->conn, "UPDATE outbox_parked SET topic = 'good' WHERE id = 2");
-        expect(fixture, run(fixture, "dead", "retry", "2", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "retry", "2");
         assert_says(drain(fixture, 0), "new");
     }
 }
 
-TEST(a_replay_sends_the_row_that_was_asked_for_and_no_other_that_had_its_id)
+FIXTURE_TEST(a_replay_sends_the_row_that_was_asked_for_and_no_other_that_had_its_id)
 {
-    struct fixture *fixture = *state;
     const char *event;
 
     open_with(fixture, shapes[0], MARK);
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('bad', '\"old\"')");
     (void)drain(fixture, 1);
     sql(fixture->conn, "UPDATE outbox_parked SET topic = 'good'");
-    expect(fixture, run(fixture, "dead", "retry", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "1");
     (void)drain(fixture, 0);
     end_rows(fixture, 0);
     sql(fixture->conn, "INSERT INTO outbox (payload) VALUES ('\"new\"')");
     (void)drain(fixture, 0);
-    expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "replay", "1");
     assert_says(fixture->process.err, "id \"1\" names 2 rows: give the event id \"");
     event = sql_text(fixture->conn, "SELECT uid FROM outbox");
-    expect(fixture, run(fixture, "replay", event, "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", event);
     assert_string_equal(fixture->process.out, "replayed 1\n");
     assert_says(drain(fixture, 0), "new");
     assert_int_equal(count_lines(fixture->process.out), 1);
     event = sql_text(fixture->conn, "SELECT event_id FROM outbox_parked WHERE replayed_at IS NULL");
-    expect(fixture, run(fixture, "replay", event, "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", event);
     assert_says(drain(fixture, 0), "old");
     assert_int_equal(count_lines(fixture->process.out), 1);
-    expect(fixture, run(fixture, "replay", "--topic", "good", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "--topic", "good");
     assert_string_equal(fixture->process.out, "replayed 2\n");
 }
 
-TEST(explain_shows_a_parked_row_beside_the_one_that_has_its_id_now)
+FIXTURE_TEST(explain_shows_a_parked_row_beside_the_one_that_has_its_id_now)
 {
-    struct fixture *fixture = *state;
-
     open_with(fixture, shapes[0], MARK);
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('bad', '\"old\"')");
     (void)drain(fixture, 1);
     make_dead(fixture);
     end_rows(fixture, 0);
     sql(fixture->conn, "INSERT INTO outbox (payload) VALUES ('\"new\"')");
-    expect(fixture, run(fixture, "explain", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "explain", "1");
     assert_says(fixture->process.out, "1, parked, dead");
     assert_says(fixture->process.out, "1, unsent: would be sent");
 }
 
 /* ---- copies of rows that stay in their table ---- */
 
-TEST(a_copy_is_of_its_row_and_of_no_other_that_has_its_id)
+FIXTURE_TEST(a_copy_is_of_its_row_and_of_no_other_that_has_its_id)
 {
     static const char *const modes[] = {MARK, "on_sent = \"delete\"\n"};
-    struct fixture *fixture = *state;
     char outbox[256];
 
     for (size_t i = 0; i < SHAPES; i++) {
@@ -233,22 +221,20 @@ TEST(a_copy_is_of_its_row_and_of_no_other_that_has_its_id)
                            " (1, '\"theirs\"', 'CANCELLED'); DROP TABLE IF EXISTS before; CREATE"
                            " TABLE before AS SELECT id, ctid::text AS place, xmin::text AS version"
                            " FROM outbox; UPDATE outbox_parked SET topic = 'good'");
-        expect(fixture, run(fixture, "dead", "retry", "1", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "retry", "1");
         assert_says(drain(fixture, 0), "old");
         assert_int_equal(count_lines(fixture->process.out), 1);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM before b JOIN outbox o"
-                                                   " USING (id) WHERE o.ctid::text = b.place AND"
-                                                   " o.xmin::text = b.version"),
-                         1);
+        assert_number(fixture->conn, 1,
+                      "SELECT count(*) FROM before b JOIN outbox o"
+                      " USING (id) WHERE o.ctid::text = b.place AND"
+                      " o.xmin::text = b.version");
     }
 }
 
 /* The application notes when a row was changed, the table is given a column, and the relay that
  * sends the row maps a time beside the uuid. */
-TEST(a_copy_or_a_note_is_of_its_row_whatever_else_its_table_has_or_a_relay_maps)
+FIXTURE_TEST(a_copy_or_a_note_is_of_its_row_whatever_else_its_table_has_or_a_relay_maps)
 {
-    struct fixture *fixture = *state;
-
     for (size_t i = 0; i < SHAPES * 2; i++) {
         const char *outbox = i % 2 == 0 ? MARK PARK : MARK;
 
@@ -271,31 +257,29 @@ TEST(a_copy_or_a_note_is_of_its_row_whatever_else_its_table_has_or_a_relay_maps)
         (void)drain(fixture, 0);
         assert_int_equal(count_lines(fixture->process.out), i % 2 == 0);
         assert_null(strstr(fixture->process.err, "sent by its copy alone"));
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status ="
-                                                   " 'SENT' AND extra = 1"),
-                         1);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+        assert_number(fixture->conn, 1,
+                      "SELECT count(*) FROM outbox WHERE status ="
+                      " 'SENT' AND extra = 1");
+        assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
     }
 }
 
 /* Where nothing tells a corrected row from another one. */
-TEST(a_copy_whose_row_is_not_known_says_so_and_what_mends_it_works)
+FIXTURE_TEST(a_copy_whose_row_is_not_known_says_so_and_what_mends_it_works)
 {
-    struct fixture *fixture = *state;
-
     open_with(fixture, shapes[2], MARK PARK);
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('', '1')");
     (void)drain(fixture, 1);
-    expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "1");
     assert_says(fixture->process.out, "correct the row in public.outbox: its topic");
     sql(fixture->conn, "UPDATE outbox SET topic = 'good'");
-    expect(fixture, run(fixture, "dead", "retry", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "1");
     (void)drain(fixture, 1);
     assert_says(fixture->process.err, "correct the row in public.outbox_parked: its topic");
-    expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "1");
     assert_says(fixture->process.out, "correct the row in public.outbox_parked: its topic");
     sql(fixture->conn, "UPDATE outbox_parked SET topic = 'good'");
-    expect(fixture, run(fixture, "dead", "retry", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "1");
     (void)drain(fixture, 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_says(fixture->process.err, "sent by its copy alone");
@@ -309,9 +293,8 @@ TEST(a_copy_whose_row_is_not_known_says_so_and_what_mends_it_works)
 
 /* The first settle is refused at its COMMIT, by a foreign key that is checked only then. Before the
  * relay can note that the row was sent, another one lies in its place, with its id. */
-TEST(a_row_that_takes_the_place_of_one_whose_commit_is_refused_is_sent)
+FIXTURE_TEST(a_row_that_takes_the_place_of_one_whose_commit_is_refused_is_sent)
 {
-    struct fixture *fixture = *state;
     PGconn *holder = harness_connect(fixture->url);
     PGconn *other = harness_connect(fixture->url);
     struct process relay;
@@ -391,8 +374,8 @@ TEST(another_event_with_a_known_event_id_is_dead_and_the_same_one_with_another_p
         (void)drain(fixture, cases[i].dead);
         assert_int_equal(strstr(fixture->process.err, "its payload differs") != NULL,
                          !cases[i].dead);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state"
-                                                   " = 'dead' AND error LIKE '%%collides%%'"),
-                         cases[i].dead);
+        assert_number(fixture->conn, cases[i].dead,
+                      "SELECT count(*) FROM outbox_parked WHERE state"
+                      " = 'dead' AND error LIKE '%%collides%%'");
     }
 }

@@ -100,9 +100,8 @@ static int number_of(const pid_t *pids, pid_t pid)
     return number;
 }
 
-TEST(each_event_has_its_effect_once_although_consumers_are_killed_and_events_repeated)
+FIXTURE_TEST(each_event_has_its_effect_once_although_consumers_are_killed_and_events_repeated)
 {
-    struct fixture *fixture = *state;
     int events = number_from("INBOX_EVENTS", 6000);
     int kills = number_from("INBOX_KILLS", 20);
     pid_t pids[CONSUMERS];
@@ -129,30 +128,27 @@ TEST(each_event_has_its_effect_once_although_consumers_are_killed_and_events_rep
         }
     }
     assert_int_equal(deaths, kills);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM effects"), events);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT event_id) FROM effects"),
-                     events);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM inbox"), events);
+    assert_number(fixture->conn, events, "SELECT count(*) FROM effects");
+    assert_number(fixture->conn, events, "SELECT count(DISTINCT event_id) FROM effects");
+    assert_number(fixture->conn, events, "SELECT count(*) FROM inbox");
     assert_int_equal(munmap(consumers, CONSUMERS * sizeof *consumers), 0);
 }
 
-TEST(the_inbox_forgets_old_ids_in_steps_and_may_be_made_twice)
+FIXTURE_TEST(the_inbox_forgets_old_ids_in_steps_and_may_be_made_twice)
 {
-    struct fixture *fixture = *state;
-
     load_inbox(fixture);
     load_inbox(fixture);
     sql(fixture->conn,
         "INSERT INTO inbox (event_id, arrived_at) SELECT n, now() - n * interval '1 minute' + interval '30 s' FROM"
         " generate_series(1, 30000) n");
-    assert_int_equal(sql_number(fixture->conn, "SELECT inbox_clean()"), 10000);
-    assert_int_equal(sql_number(fixture->conn, "SELECT inbox_clean()"), 9920);
-    assert_int_equal(sql_number(fixture->conn, "SELECT inbox_clean()"), 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT max(event_id::int) FROM inbox"), 10080);
+    assert_number(fixture->conn, 10000, "SELECT inbox_clean()");
+    assert_number(fixture->conn, 9920, "SELECT inbox_clean()");
+    assert_number(fixture->conn, 0, "SELECT inbox_clean()");
+    assert_number(fixture->conn, 10080, "SELECT max(event_id::int) FROM inbox");
     assert_string_equal(sql_text(fixture->conn, "SELECT inbox_is_new('7')"), "f");
     assert_string_equal(sql_text(fixture->conn, "SELECT inbox_is_new('30000')"), "t");
     assert_string_equal(sql_text(fixture->conn, "SELECT inbox_is_new('30000', 'billing')"), "t");
-    expect(fixture, run(fixture, "init", "--inbox", "--print", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "init", "--inbox", "--print");
     /* whatever the search_path of its caller is */
     sql(fixture->conn, "SET search_path = pg_catalog");
     assert_string_equal(sql_text(fixture->conn, "SELECT public.inbox_is_new('30000')"), "f");

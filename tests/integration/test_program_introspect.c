@@ -9,7 +9,7 @@ FIXTURE(fixture_open_empty, fixture_close)
 static void introspect(struct fixture *fixture, const char *table)
 {
     configure(fixture);
-    expect(fixture, run(fixture, "introspect", table, "-c", fixture->config), 0);
+    expect_run(fixture, 0, "introspect", table);
 }
 
 /* With what was printed, where the existing rows are taken, and a sink. */
@@ -27,7 +27,7 @@ static void configure_printed(struct fixture *fixture)
     expect(fixture, run_command(fixture, "init"), 0);
 }
 
-TEST(what_introspect_prints_passes_check_and_sends_each_row_once)
+FIXTURE_TEST(what_introspect_prints_passes_check_and_sends_each_row_once)
 {
     static const struct {
         const char *table;
@@ -106,7 +106,6 @@ TEST(what_introspect_prints_passes_check_and_sends_each_row_once)
          {"on_sent    = \"delete\"", "topic      = \"('outbox')\"", "event_id   = \"(n::text)\"",
           "payload    = \"(to_jsonb(bare))\"", "candidates: none"}},
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         sql(fixture->conn, "SET ROLE " HARNESS_RELAY "; %s; RESET ROLE", cases[i].create);
@@ -121,20 +120,16 @@ TEST(what_introspect_prints_passes_check_and_sends_each_row_once)
             continue; /* it has rows that nobody may want to send */
         if (strcmp(cases[i].table, "lower") != 0)
             sql(fixture->conn, "%s", cases[i].insert);
-        expect(fixture, run(fixture, "explain", "--json", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "explain", "--json");
         assert_says(fixture->process.out, "\"outcome\":\"send\"");
-        expect(fixture, run_drain(fixture), 0);
-        assert_int_equal(count_lines(fixture->process.out), 1);
-        expect(fixture, run_drain(fixture), 0);
-        assert_int_equal(count_lines(fixture->process.out), 0);
+        expect_drained(fixture, 0, 1);
+        expect_drained(fixture, 0, 0);
     }
 }
 
 /* The owner of a table writes no line of the configuration. */
-TEST(names_with_newlines_stay_names)
+FIXTURE_TEST(names_with_newlines_stay_names)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn,
         "CREATE DOMAIN \"t\n[http]\nlisten='0.0.0.0:6666'\n#\" AS timestamptz; CREATE"
         " TABLE sly (id bigserial PRIMARY KEY, \"c\n[log]\n\" text, payload json, sent_at"
@@ -146,15 +141,13 @@ TEST(names_with_newlines_stay_names)
     assert_null(strchr(fixture->process.out, '\r'));
 }
 
-TEST(a_table_that_cannot_be_an_outbox_is_named)
+FIXTURE_TEST(a_table_that_cannot_be_an_outbox_is_named)
 {
-    struct fixture *fixture = *state;
-
     configure(fixture);
-    expect(fixture, run(fixture, "introspect", "no_such_table", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "introspect", "no_such_table");
     assert_says(fixture->process.err, "does not exist");
     sql(fixture->conn, "CREATE VIEW seen AS SELECT 1; CREATE TABLE loose (a int, topic text)");
-    expect(fixture, run(fixture, "introspect", "seen", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "introspect", "seen");
     introspect(fixture, "loose");
     assert_says(fixture->process.out, "# id: no column is unique and never NULL");
     assert_says(fixture->process.out, "init --feed");

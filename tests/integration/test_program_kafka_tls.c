@@ -219,10 +219,8 @@ static void check_until_created(struct fixture *fixture, int status)
     expect(fixture, found, status);
 }
 
-TEST(each_right_way_carries_a_row)
+FIXTURE_TEST(each_right_way_carries_a_row)
 {
-    struct fixture *fixture = *state;
-
     for (size_t i = 0; i < sizeof right_ways / sizeof *right_ways; i++) {
         long stored = count_stored();
 
@@ -267,10 +265,8 @@ static const struct wrong_way wrong_ways[] = {
     {"BROKER", SASL("PLAIN", "right") CA, "in state SSL_HANDSHAKE", NO_TLS},
 };
 
-TEST(each_wrong_way_is_refused_with_its_cause_and_the_key_to_change)
+FIXTURE_TEST(each_wrong_way_is_refused_with_its_cause_and_the_key_to_change)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('" TOPIC "', '1')");
     for (size_t i = 0; i < sizeof wrong_ways / sizeof *wrong_ways; i++) {
         configure_way(fixture, wrong_ways[i].listener, wrong_ways[i].properties);
@@ -286,36 +282,32 @@ TEST(each_wrong_way_is_refused_with_its_cause_and_the_key_to_change)
     process_await_words(&fixture->process, NO_TLS);
     process_stop(&fixture->process, SIGTERM);
     expect(fixture, fixture->process.status, 0);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
+    assert_number(fixture->conn, 1, UNSENT);
 }
 
-TEST(a_login_without_its_mechanism_is_refused_with_the_key)
+FIXTURE_TEST(a_login_without_its_mechanism_is_refused_with_the_key)
 {
-    struct fixture *fixture = *state;
-
     configure_way(fixture, "LOGIN",
                   "\"security.protocol\" = \"SASL_SSL\"\n\"sasl.username\" = \"relay\"\n" CA);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "check");
     assert_says(fixture->process.out,
                 "unless properties.\"sasl.mechanism\" names another mechanism");
 }
 
-TEST(verification_that_is_switched_off_is_obeyed_with_a_warning)
+FIXTURE_TEST(verification_that_is_switched_off_is_obeyed_with_a_warning)
 {
-    struct fixture *fixture = *state;
-
     configure_way(fixture, "OTHER",
                   SSL CA "\"ssl.endpoint.identification.algorithm\" = \"none\"\n");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.err, "a certificate for any host is accepted as the broker's");
     configure_way(fixture, "SELF", SSL CA "\"enable.ssl.certificate.verification\" = false\n");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.err, "can read all messages and impersonate the broker");
     configure_way(fixture, "SELF", SSL CA "\"ssl.endpoint.identification.algorithm\" = \"none\"\n");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+    expect_run(fixture, 4, "check");
     configure_way(fixture, "EXPIRED",
                   SSL CA "\"ssl.endpoint.identification.algorithm\" = \"none\"\n");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+    expect_run(fixture, 4, "check");
 }
 
 static void write_password(const char *password)
@@ -354,9 +346,8 @@ static void insert_row(struct fixture *fixture)
 
 /* The broker changes first, so the relay is refused until the file has changed too. Nobody sends a
  * signal. */
-TEST(a_password_that_is_rotated_is_read_again_from_its_file)
+FIXTURE_TEST(a_password_that_is_rotated_is_read_again_from_its_file)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
     long stored = count_stored();
 

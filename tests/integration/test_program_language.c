@@ -45,7 +45,7 @@ static void let_in_by_password(void)
     PQfinish(conn);
 }
 
-TEST(a_refusal_in_another_language_ends_the_relay_with_what_to_change)
+FIXTURE_TEST(a_refusal_in_another_language_ends_the_relay_with_what_to_change)
 {
     static const struct {
         const char *user;
@@ -61,7 +61,6 @@ TEST(a_refusal_in_another_language_ends_the_relay_with_what_to_change)
         {HARNESS_RELAY ":right", "none", "Datenbank »none« existiert nicht", "create the database"},
         {HARNESS_RELAY ":right", "closed", "Datenbank »closed«", "GRANT CONNECT ON DATABASE"},
     };
-    struct fixture *fixture = *state;
 
     create_german_server();
     let_in_by_password();

@@ -135,10 +135,8 @@ static void open_computed(struct fixture *fixture, const char *format)
 
 /* Those that fail end in the parked table, each with the name of its condition, and with the words
  * for whoever may read the table. */
-TEST(a_value_that_makes_an_expression_fail_is_in_the_parked_table_and_nowhere_else)
+FIXTURE_TEST(a_value_that_makes_an_expression_fail_is_in_the_parked_table_and_nowhere_else)
 {
-    struct fixture *fixture = *state;
-
     make_functions(fixture);
     for (size_t f = 0; f < 2; f++) {
         open_computed(fixture, formats[f]);
@@ -163,14 +161,14 @@ TEST(a_value_that_makes_an_expression_fail_is_in_the_parked_table_and_nowhere_el
             if (strstr(error, failing[i].condition) == NULL)
                 fail_msg("%s: %s", failing[i].expression, error);
         }
-        expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "show", "1");
         assert_says(fixture->process.out, "PostgreSQL cannot compute the values of this row:"
                                           " invalid_text_representation (SQLSTATE 22P02);"
                                           " PostgreSQL: invalid input syntax for type integer:"
                                           " \"4111 " MARKER "\"");
-        expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "list");
         assert_says(fixture->process.out, "type integer: \"4111 " MARKER "\"");
-        expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "status");
         assert_says(fixture->process.out, "invalid_text_representation (SQLSTATE 22P02)");
     }
 }
@@ -237,10 +235,8 @@ static void make_failure(struct fixture *fixture, size_t i, const char *format)
         failures[i].topic);
 }
 
-TEST(a_value_that_any_other_error_quotes_is_not_said_either)
+FIXTURE_TEST(a_value_that_any_other_error_quotes_is_not_said_either)
 {
-    struct fixture *fixture = *state;
-
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         make_failure(fixture, i, formats[i % 2]);
         start(fixture);

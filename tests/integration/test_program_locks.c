@@ -27,11 +27,10 @@ static void assert_names(const char *text, PGconn *holder, const char *table)
     assert_says(text, place);
 }
 
-TEST(init_and_check_name_who_holds_the_lock)
+FIXTURE_TEST(init_and_check_name_who_holds_the_lock)
 {
     static const char *const statements[] = {"LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE",
                                              "ALTER TABLE outbox ADD COLUMN more int"};
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
         PGconn *holder = hold(fixture, statements[i]);
@@ -59,9 +58,8 @@ TEST(init_and_check_name_who_holds_the_lock)
     }
 }
 
-TEST(run_waits_for_a_lock_and_is_not_cut_off)
+FIXTURE_TEST(run_waits_for_a_lock_and_is_not_cut_off)
 {
-    struct fixture *fixture = *state;
     PGconn *holder;
 
     sql(fixture->conn, "GRANT pg_read_all_stats TO " HARNESS_RELAY);
@@ -80,9 +78,8 @@ TEST(run_waits_for_a_lock_and_is_not_cut_off)
     assert_int_equal(fixture->process.status, 0);
 }
 
-TEST(a_row_that_another_transaction_keeps_is_a_lock_too)
+FIXTURE_TEST(a_row_that_another_transaction_keeps_is_a_lock_too)
 {
-    struct fixture *fixture = *state;
     PGconn *holder;
 
     write_relay_toml(fixture,

@@ -120,9 +120,8 @@ static void expect_every_other_command(struct fixture *fixture, const char *quot
     expect(fixture, run_command(fixture, "config"), 0);
 }
 
-TEST(every_command_takes_names_as_sql_quotes_them)
+FIXTURE_TEST(every_command_takes_names_as_sql_quotes_them)
 {
-    struct fixture *fixture = *state;
     char quoted[300];
 
     connect_reader();
@@ -153,10 +152,8 @@ TEST(every_command_takes_names_as_sql_quotes_them)
 }
 
 /* With order = "none" other statements look for the index. */
-TEST(an_index_on_quoted_columns_is_found_again)
+FIXTURE_TEST(an_index_on_quoted_columns_is_found_again)
 {
-    struct fixture *fixture = *state;
-
     write_config(fixture,
                  "adopt = true\ntable = '\"x \"\"y\".z'\nwhere = 'z.\"a.\"\"b\" <> 1'\n" COLUMNS,
                  STDOUT_SINK);

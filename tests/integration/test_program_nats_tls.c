@@ -155,7 +155,7 @@ static void use_empty_outbox(struct fixture *fixture)
 
 static void emit_row(struct fixture *fixture)
 {
-    expect(fixture, run(fixture, "emit", "in.x", "k", "{}", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "emit", "in.x", "k", "{}");
 }
 
 static long long unsent(struct fixture *fixture)
@@ -165,8 +165,8 @@ static long long unsent(struct fixture *fixture)
 
 static void expect_row_arrives(struct fixture *fixture)
 {
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
+    expect_run(fixture, 0, "check");
     emit_row(fixture);
     expect(fixture, run_drain(fixture), 0);
     assert_int_equal(unsent(fixture), 0);
@@ -227,10 +227,8 @@ static void set_nkeys(void)
 }
 
 /* Without headers JetStream would store every repeat. */
-TEST(a_server_that_takes_no_headers_is_refused)
+FIXTURE_TEST(a_server_that_takes_no_headers_is_refused)
 {
-    struct fixture *fixture = *state;
-
     start_server(&(struct server){.users = "no_header_support: true"});
     use_sink(fixture, "nats", "");
     assert_int_not_equal(run(fixture, "check", "-c", fixture->config), 0);
@@ -239,10 +237,8 @@ TEST(a_server_that_takes_no_headers_is_refused)
     end_own_server();
 }
 
-TEST(a_stream_of_another_jetstream_domain_is_named_and_reached)
+FIXTURE_TEST(a_stream_of_another_jetstream_domain_is_named_and_reached)
 {
-    struct fixture *fixture = *state;
-
     domain = ", domain: hub";
     start_server(&(struct server){.users = ""});
     domain = "";
@@ -260,10 +256,8 @@ TEST(a_stream_of_another_jetstream_domain_is_named_and_reached)
 }
 
 /* Without TLS first. */
-TEST(each_way_to_log_in_brings_a_row_to_the_server_or_tls_is_refused)
+FIXTURE_TEST(each_way_to_log_in_brings_a_row_to_the_server_or_tls_is_refused)
 {
-    struct fixture *fixture = *state;
-
     set_nkeys();
     for (size_t i = 0; i < 2 * LOGINS; i++) {
         bool has_tls = i >= LOGINS;
@@ -282,10 +276,8 @@ TEST(each_way_to_log_in_brings_a_row_to_the_server_or_tls_is_refused)
     }
 }
 
-TEST(a_certificate_authority_alone_asks_for_tls_too)
+FIXTURE_TEST(a_certificate_authority_alone_asks_for_tls_too)
 {
-    struct fixture *fixture = *state;
-
     start_server(&(struct server){"", "good", false});
     use_sink(fixture, "nats", CA);
     if (TLS_IS_SAFE)
@@ -295,10 +287,8 @@ TEST(a_certificate_authority_alone_asks_for_tls_too)
     end_own_server();
 }
 
-TEST(a_client_certificate_works_or_tls_is_refused)
+FIXTURE_TEST(a_client_certificate_works_or_tls_is_refused)
 {
-    struct fixture *fixture = *state;
-
     start_server(&(struct server){"", "good", true});
     use_sink(fixture, "tls", CA CERTIFICATE("client"));
     if (TLS_IS_SAFE)
@@ -393,10 +383,8 @@ TEST(a_server_that_proves_nothing_is_refused)
     expect_each_refused(*state, ends, sizeof ends / sizeof ends[0]);
 }
 
-TEST(a_server_without_tls_is_refused_when_tls_is_asked_for)
+FIXTURE_TEST(a_server_without_tls_is_refused_when_tls_is_asked_for)
 {
-    struct fixture *fixture = *state;
-
     start_server(&(struct server){.users = USER});
     use_sink(fixture, "tls", CA BY_PASSWORD);
     if (TLS_IS_SAFE)

@@ -24,7 +24,7 @@ static void poll_every(struct fixture *fixture, const char *interval, const char
 static void begin(struct fixture *fixture)
 {
     poll_every(fixture, "60s", "none");
-    expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--notify");
 }
 
 static void start_relay(struct fixture *fixture, struct process *process)
@@ -57,17 +57,14 @@ static void wake_ten_times(struct fixture *fixture)
     assert_int_equal(count_lines(fixture->process.out), 10);
 }
 
-TEST(an_insert_wakes_an_idle_relay_each_time)
+FIXTURE_TEST(an_insert_wakes_an_idle_relay_each_time)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     wake_ten_times(fixture);
 }
 
-TEST(a_relay_whose_listening_session_ends_listens_again)
+FIXTURE_TEST(a_relay_whose_listening_session_ends_listens_again)
 {
-    struct fixture *fixture = *state;
     long long pid;
     char another[256];
 
@@ -77,7 +74,7 @@ TEST(a_relay_whose_listening_session_ends_listens_again)
     pid = sql_number(fixture->conn, "SELECT pid FROM pg_stat_activity WHERE datname ="
                                     " current_database() AND application_name LIKE"
                                     " 'outbox-relay/%%/watch'");
-    assert_int_equal(sql_number(fixture->conn, "SELECT pg_terminate_backend(%lld)::int", pid), 1);
+    assert_number(fixture->conn, 1, "SELECT pg_terminate_backend(%lld)::int", pid);
     (void)snprintf(another, sizeof another, ARMED " AND l.pid <> %lld", pid);
     wait_for_number(fixture->conn, 1, another);
     insert_and_await(fixture);
@@ -85,22 +82,18 @@ TEST(a_relay_whose_listening_session_ends_listens_again)
     assert_null(strstr(fixture->process.err, " error "));
 }
 
-TEST(without_the_trigger_rows_are_found_by_polling)
+FIXTURE_TEST(without_the_trigger_rows_are_found_by_polling)
 {
-    struct fixture *fixture = *state;
-
     poll_every(fixture, "250ms", "none");
     start_relay(fixture, &fixture->process);
     for (int i = 0; i < 5; i++)
         insert_and_await(fixture);
-    assert_int_equal(sql_number(fixture->conn, ARMED), 0);
+    assert_number(fixture->conn, 0, ARMED);
     stop_relay(fixture, &fixture->process);
 }
 
-TEST(a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it)
+FIXTURE_TEST(a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     poll_every(fixture, "250ms", "none");
     start_relay(fixture, &fixture->process);
@@ -113,9 +106,8 @@ TEST(a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it)
 
 /* The insert does not notify, since no relay was armed when it began; and while it is open the
  * relay cannot arm. */
-TEST(an_insert_that_was_open_before_the_relay_came_is_not_lost)
+FIXTURE_TEST(an_insert_that_was_open_before_the_relay_came_is_not_lost)
 {
-    struct fixture *fixture = *state;
     PGconn *open = harness_connect(fixture->url);
 
     begin(fixture);
@@ -123,7 +115,7 @@ TEST(an_insert_that_was_open_before_the_relay_came_is_not_lost)
     start_relay(fixture, &fixture->process);
     wait_for_number(fixture->conn, 1, LISTENERS);
     insert_and_await(fixture);
-    assert_int_equal(sql_number(fixture->conn, ARMED), 0);
+    assert_number(fixture->conn, 0, ARMED);
     sql(open, "COMMIT");
     wait_for_number(fixture->conn, 1, ARMED);
     wait_for_number(fixture->conn, 0, UNSENT);
@@ -132,9 +124,8 @@ TEST(an_insert_that_was_open_before_the_relay_came_is_not_lost)
     assert_int_equal(count_lines(fixture->process.out), 2);
 }
 
-TEST(an_insert_that_stays_open_wakes_the_relay_when_it_commits)
+FIXTURE_TEST(an_insert_that_stays_open_wakes_the_relay_when_it_commits)
 {
-    struct fixture *fixture = *state;
     PGconn *open = harness_connect(fixture->url);
 
     begin(fixture);
@@ -149,9 +140,8 @@ TEST(an_insert_that_stays_open_wakes_the_relay_when_it_commits)
     stop_relay(fixture, &fixture->process);
 }
 
-TEST(a_relay_takes_over_when_the_armed_one_is_killed)
+FIXTURE_TEST(a_relay_takes_over_when_the_armed_one_is_killed)
 {
-    struct fixture *fixture = *state;
     struct process relays[2];
     int armed;
     char name[64];
@@ -181,10 +171,8 @@ TEST(a_relay_takes_over_when_the_armed_one_is_killed)
     process_free(&relays[1 - armed]);
 }
 
-TEST(a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease)
+FIXTURE_TEST(a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease)
 {
-    struct fixture *fixture = *state;
-
     if (PQserverVersion(fixture->conn) < 140000)
         skip(); /* no idle_session_timeout */
     begin(fixture);
@@ -201,10 +189,8 @@ TEST(a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease)
     stop_relay(fixture, &fixture->process);
 }
 
-TEST(an_inserter_needs_no_privilege_beyond_the_insert)
+FIXTURE_TEST(an_inserter_needs_no_privilege_beyond_the_insert)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS shopkeeper;"
                        " CREATE ROLE shopkeeper; GRANT INSERT ON outbox TO shopkeeper;"
@@ -218,35 +204,31 @@ TEST(an_inserter_needs_no_privilege_beyond_the_insert)
     sql(fixture->conn, "DROP OWNED BY shopkeeper; DROP ROLE shopkeeper");
 }
 
-TEST(init_adds_the_trigger_once_and_check_reports_it)
+FIXTURE_TEST(init_adds_the_trigger_once_and_check_reports_it)
 {
-    struct fixture *fixture = *state;
-
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.out, "note: no trigger notifies of inserts");
     assert_says(fixture->process.out, "  hint: outbox-relay init --notify\n");
     for (int i = 0; i < 2; i++) {
-        expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_trigger WHERE tgrelid ="
-                                                   " 'outbox'::regclass"),
-                         1);
+        expect_run(fixture, 0, "init", "--notify");
+        assert_number(fixture->conn, 1,
+                      "SELECT count(*) FROM pg_trigger WHERE tgrelid ="
+                      " 'outbox'::regclass");
     }
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.out, "ok: inserts wake idle relays (trigger \"outbox_notify\")");
     sql(fixture->conn, "ALTER TABLE outbox DISABLE TRIGGER outbox_notify");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.out,
                 "  hint: ALTER TABLE \"public\".\"outbox\" ENABLE TRIGGER \"outbox_notify\";\n");
 }
 
-TEST(what_init_prints_makes_the_trigger)
+FIXTURE_TEST(what_init_prints_makes_the_trigger)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE IF EXISTS outbox, outbox_parked, outbox_control, outbox_slice");
-    expect(fixture, run(fixture, "init", "--print", "--notify", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--print", "--notify");
     sql(fixture->conn, "%s", fixture->process.out);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.out, "ok: inserts wake idle relays");
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
 }

@@ -82,7 +82,7 @@ static void apply(struct fixture *fixture)
 
 static void init_order(struct fixture *fixture, int expected)
 {
-    expect(fixture, run(fixture, "init", "--order-trigger", "-c", fixture->config), expected);
+    expect_run(fixture, expected, "init", "--order-trigger");
 }
 
 /* The table as the framework has it, and `truth`: in which order the events of a key were
@@ -152,11 +152,10 @@ static void assert_sent_in_order(struct fixture *fixture)
     sql(fixture->conn, "CREATE TEMP TABLE seen AS SELECT x, k, n, min(place) AS place FROM truth"
                        " LEFT JOIN printed ON substring(line::text FROM"
                        " '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}') = x GROUP BY 1");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM seen WHERE place IS NULL"), 0);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT n, lag(n) OVER (PARTITION BY k ORDER"
-                                " BY place) AS before FROM seen) pairs WHERE n < before"),
-                     0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM seen WHERE place IS NULL");
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT n, lag(n) OVER (PARTITION BY k ORDER"
+                  " BY place) AS before FROM seen) pairs WHERE n < before");
     sql(fixture->conn, "DROP TABLE seen");
 }
 
@@ -172,10 +171,8 @@ static void run_and_kill(struct fixture *fixture)
 
 #define WRITERS 32
 
-TEST(events_of_writers_without_locks_are_sent_in_order_whatever_the_ids)
+FIXTURE_TEST(events_of_writers_without_locks_are_sent_in_order_whatever_the_ids)
 {
-    struct fixture *fixture = *state;
-
     for (int i = 0; i < FRAMEWORKS; i++) {
         const struct framework *framework = &frameworks[i];
         PGconn *writers[WRITERS];
@@ -200,10 +197,9 @@ TEST(events_of_writers_without_locks_are_sent_in_order_whatever_the_ids)
 }
 
 /* Each writer has a key: the events of before and after are a row of commits. */
-TEST(no_event_overtakes_one_of_before_the_switch_while_writers_go_on)
+FIXTURE_TEST(no_event_overtakes_one_of_before_the_switch_while_writers_go_on)
 {
     const struct framework *framework = &frameworks[SPRING];
-    struct fixture *fixture = *state;
     PGconn *writers[WRITERS];
     char key[16];
 
@@ -224,9 +220,9 @@ TEST(no_event_overtakes_one_of_before_the_switch_while_writers_go_on)
         finish_writer(writers[i]);
     drain_printed(fixture, 0);
     assert_sent_in_order(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM event_publication WHERE"
-                                               " completion_date IS NULL OR relay_order IS NULL"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM event_publication WHERE"
+                  " completion_date IS NULL OR relay_order IS NULL");
     drop_table(fixture, framework);
 }
 
@@ -250,7 +246,7 @@ static void set_up_debezium(struct fixture *fixture)
 
 /* A trigger that is disabled, a row that is replicated, and one without a key, which is of no
  * slice. */
-TEST(rows_that_arrive_without_a_number_are_named_and_sent_with_one)
+FIXTURE_TEST(rows_that_arrive_without_a_number_are_named_and_sent_with_one)
 {
     static const struct {
         const char *before, *after;
@@ -259,7 +255,6 @@ TEST(rows_that_arrive_without_a_number_are_named_and_sent_with_one)
          "ALTER TABLE outboxevent ENABLE TRIGGER " TRIGGER},
         {"SET session_replication_role = replica", "RESET session_replication_role"},
     };
-    struct fixture *fixture = *state;
     struct process relay = {0};
 
     set_up_debezium(fixture);
@@ -298,9 +293,8 @@ static void expect_refused(struct fixture *fixture, const char *finding)
 
 /* Of before the switch, two rows of each of 200 keys: one is being changed, one PostgreSQL refuses
  * to change. Names of the table's columns are those of anybody. */
-TEST(rows_that_cannot_be_numbered_yet_hold_up_few_keys_and_later_none)
+FIXTURE_TEST(rows_that_cannot_be_numbered_yet_hold_up_few_keys_and_later_none)
 {
-    struct fixture *fixture = *state;
     PGconn *writer = harness_connect(fixture->url);
     struct process relay = {0};
 
@@ -322,7 +316,7 @@ TEST(rows_that_cannot_be_numbered_yet_hold_up_few_keys_and_later_none)
     process_await_words(&relay, "row " UUID("22") " of");
     sql(writer, "COMMIT");
     wait_for_number(fixture->conn, 0, LEFT " WHERE aggregateid = 'k11'");
-    assert_int_equal(sql_number(fixture->conn, LEFT " WHERE aggregateid = 'k22'"), 2);
+    assert_number(fixture->conn, 2, LEFT " WHERE aggregateid = 'k22'");
     process_stop(&relay, SIGTERM);
     assert_int_equal(relay.status, 0);
     load_printed(fixture, relay.out);
@@ -334,16 +328,15 @@ TEST(rows_that_cannot_be_numbered_yet_hold_up_few_keys_and_later_none)
         " RETURN NULL; END $$; CREATE CONSTRAINT TRIGGER late AFTER UPDATE ON outboxevent"
         " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()");
     expect_refused(fixture, UNNUMBERED);
-    assert_int_equal(sql_number(fixture->conn, LEFT " WHERE aggregateid = 'k22'"), 2);
+    assert_number(fixture->conn, 2, LEFT " WHERE aggregateid = 'k22'");
     sql(fixture->conn, "DROP FUNCTION refuse CASCADE");
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, LEFT), 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 400);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT line->>'id' AS id, lag(line->>'id')"
-                                " OVER (PARTITION BY line->>'key' ORDER BY place) AS before FROM"
-                                " printed) pairs WHERE id < before"),
-                     0);
+    assert_number(fixture->conn, 0, LEFT);
+    assert_number(fixture->conn, 400, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT line->>'id' AS id, lag(line->>'id')"
+                  " OVER (PARTITION BY line->>'key' ORDER BY place) AS before FROM"
+                  " printed) pairs WHERE id < before");
 
     /* From now on nothing waits for such a row. */
     sql(fixture->conn, "ALTER TABLE outboxevent DISABLE TRIGGER " TRIGGER "; INSERT INTO"
@@ -361,15 +354,13 @@ TEST(rows_that_cannot_be_numbered_yet_hold_up_few_keys_and_later_none)
     process_free(&relay);
     sql(fixture->conn, INSERT("34", "'k'"));
     expect_refused(fixture, "; a relay numbers them, later than those that have one");
-    assert_int_equal(sql_number(fixture->conn, LEFT), 1);
+    assert_number(fixture->conn, 1, LEFT);
     PQfinish(writer);
     drop_table(fixture, &frameworks[DEBEZIUM]);
 }
 
-TEST(every_way_of_inserting_draws_a_number)
+FIXTURE_TEST(every_way_of_inserting_draws_a_number)
 {
-    struct fixture *fixture = *state;
-
     set_up_debezium(fixture);
     sql_copy(fixture->conn,
              "COPY outboxevent (id, aggregatetype, aggregateid, type, relay_order)"
@@ -400,15 +391,15 @@ TEST(every_way_of_inserting_draws_a_number)
                                      " aggregateid, type) VALUES (n.id, 't', 'k', 'e')");
     sql(fixture->conn, "BEGIN; " INSERT("08", "'k'") "PREPARE TRANSACTION '%s'", fixture->name);
     sql(fixture->conn, "COMMIT PREPARED '%s'", fixture->name);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outboxevent WHERE relay_order"
-                                               " > 1000000000000"),
-                     sql_number(fixture->conn, LEFT));
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM (SELECT id, lag(id) OVER"
-                                               " (ORDER BY relay_order) AS before FROM outboxevent)"
-                                               " pairs WHERE id < before"),
-                     0);
+    assert_number(fixture->conn, sql_number(fixture->conn, LEFT),
+                  "SELECT count(*) FROM outboxevent WHERE relay_order"
+                  " > 1000000000000");
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT id, lag(id) OVER"
+                  " (ORDER BY relay_order) AS before FROM outboxevent)"
+                  " pairs WHERE id < before");
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, LEFT), 0);
+    assert_number(fixture->conn, 0, LEFT);
     drop_table(fixture, &frameworks[DEBEZIUM]);
 }
 
@@ -416,10 +407,8 @@ TEST(every_way_of_inserting_draws_a_number)
 
 #define DEAD UUID("04")
 
-TEST(commands_and_the_log_name_a_row_by_its_id)
+FIXTURE_TEST(commands_and_the_log_name_a_row_by_its_id)
 {
-    struct fixture *fixture = *state;
-
     make_table(fixture, &frameworks[DEBEZIUM]);
     sql(fixture->conn, "ALTER TABLE outboxevent ADD sent_at timestamptz; COMMENT ON COLUMN"
                        " outboxevent.sent_at IS 'outbox-relay: only the relay writes this column'");
@@ -437,33 +426,33 @@ TEST(commands_and_the_log_name_a_row_by_its_id)
         INSERT("03", "'k'") INSERT("04", "'k'")
             INSERT("05", "'k'") "UPDATE outboxevent SET payload = '{\"h\": [1]}' WHERE id = '" DEAD
                                 "'");
-    expect(fixture, run(fixture, "explain", DEAD, "-c", fixture->config), 0);
+    expect_run(fixture, 0, "explain", DEAD);
     assert_says(fixture->process.out, DEAD ", unsent: would be dead");
     drain_printed(fixture, 1);
     assert_says(fixture->process.out, "\"topic\":\"of." UUID("02") "\"");
     assert_says(fixture->process.err, "row=" DEAD);
     assert_null(strstr(fixture->process.err, "row=1000"));
     assert_int_equal(count_lines(fixture->process.out), 2);
-    expect(fixture, run(fixture, "dead", "list", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "list", "--json");
     assert_says(fixture->process.out, "{\"id\":\"" DEAD "\"");
-    expect(fixture, run(fixture, "dead", "show", DEAD, "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", DEAD);
     expect(fixture, run_command(fixture, "status"), 0);
     assert_says(fixture->process.out, "outbox-relay dead show " DEAD);
-    expect(fixture, run(fixture, "dead", "drop", DEAD, "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "drop", DEAD);
     drain_printed(fixture, 0);
     assert_says(fixture->process.out, UUID("05"));
-    expect(fixture, run(fixture, "replay", UUID("03"), "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", UUID("03"));
     drain_printed(fixture, 0);
     assert_says(fixture->process.out, UUID("03"));
-    expect(fixture, run(fixture, "replay", UUID("01"), "-c", fixture->config), 1);
+    expect_run(fixture, 1, "replay", UUID("01"));
     assert_says(fixture->process.err, "no row that has been sent has the id \"" UUID("01") "\"");
-    expect(fixture, run(fixture, "replay", "--since", "1h", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "--since", "1h");
     drain_printed(fixture, 0);
     assert_int_equal(count_lines(fixture->process.out), 3);
-    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
-    assert_int_equal(sql_number(fixture->conn, LEFT), 1); /* not the relay's */
+    expect_run(fixture, 0, "purge", "--older-than", "0");
+    assert_number(fixture->conn, 1, LEFT); /* not the relay's */
     sql(fixture->conn, "ALTER TABLE outboxevent_parked ALTER id TYPE uuid USING event_id::uuid");
-    expect(fixture, run(fixture, "explain", UUID("01"), "-c", fixture->config), 3);
+    expect_run(fixture, 3, "explain", UUID("01"));
     assert_says(fixture->process.err, "_parked\" has type uuid, not bigint");
     drop_table(fixture, &frameworks[DEBEZIUM]);
 }
@@ -471,10 +460,9 @@ TEST(commands_and_the_log_name_a_row_by_its_id)
 /* ---- the switch ---- */
 
 /* Copies of rows that stay in the table find them by their number. */
-TEST(rows_that_are_parked_at_the_switch_stay_the_first_of_their_keys)
+FIXTURE_TEST(rows_that_are_parked_at_the_switch_stay_the_first_of_their_keys)
 {
     const struct framework *framework = &frameworks[OKAPI];
-    struct fixture *fixture = *state;
 
     make_table(fixture, framework);
     write_relay_toml(fixture, "[outbox]\npreset = \"okapi\"\nadopt = true\n" STDOUT_SINK "\n");
@@ -495,18 +483,17 @@ TEST(rows_that_are_parked_at_the_switch_stay_the_first_of_their_keys)
     assert_int_equal(count_lines(fixture->process.out), 0);
     sql(fixture->conn, "UPDATE okapi_outbox SET delivery_metadata = delivery_metadata ||"
                        " '{\"headers\": {}}' WHERE status = 'FAILED'");
-    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "--all");
     drain_printed(fixture, 0);
     assert_int_equal(count_lines(fixture->process.out), 2);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM okapi_outbox WHERE status <>"
-                                               " 'DELIVERED'"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM okapi_outbox WHERE status <>"
+                  " 'DELIVERED'");
     drop_table(fixture, framework);
 }
 
-TEST(a_relay_that_keeps_no_order_ends_when_the_table_is_switched)
+FIXTURE_TEST(a_relay_that_keeps_no_order_ends_when_the_table_is_switched)
 {
-    struct fixture *fixture = *state;
     struct process old = {0};
 
     make_table(fixture, &frameworks[DEBEZIUM]);
@@ -526,9 +513,8 @@ TEST(a_relay_that_keeps_no_order_ends_when_the_table_is_switched)
     drop_table(fixture, &frameworks[DEBEZIUM]);
 }
 
-TEST(a_column_that_is_dropped_and_added_again_numbers_the_rows_anew)
+FIXTURE_TEST(a_column_that_is_dropped_and_added_again_numbers_the_rows_anew)
 {
-    struct fixture *fixture = *state;
     struct process relay = {0};
 
     set_up_debezium(fixture);
@@ -545,16 +531,16 @@ TEST(a_column_that_is_dropped_and_added_again_numbers_the_rows_anew)
     process_stop(&relay, SIGTERM);
     load_printed(fixture, relay.out);
     process_free(&relay);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM (SELECT line->>'id' AS id,"
-                                               " lag(line->>'id') OVER (ORDER BY place) AS before"
-                                               " FROM printed) pairs WHERE id < before"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT line->>'id' AS id,"
+                  " lag(line->>'id') OVER (ORDER BY place) AS before"
+                  " FROM printed) pairs WHERE id < before");
     drop_table(fixture, &frameworks[DEBEZIUM]);
 }
 
 /* ---- what init and check say ---- */
 
-TEST(check_names_what_keeps_numbers_from_being_the_order)
+FIXTURE_TEST(check_names_what_keeps_numbers_from_being_the_order)
 {
     static const struct {
         const char *breaks, *says;
@@ -568,7 +554,6 @@ TEST(check_names_what_keeps_numbers_from_being_the_order)
          " EXECUTE FUNCTION another()",
          "runs after the order trigger"},
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         set_up_debezium(fixture);
@@ -583,7 +568,7 @@ TEST(check_names_what_keeps_numbers_from_being_the_order)
     }
 }
 
-TEST(init_refuses_what_no_trigger_can_number)
+FIXTURE_TEST(init_refuses_what_no_trigger_can_number)
 {
     static const struct {
         const char *change, *columns, *says;
@@ -597,7 +582,6 @@ TEST(init_refuses_what_no_trigger_can_number)
         {"ADD z text", "order = \"(1)\"", "must be a column", 2},
         {"ADD z text", "order = \"\"", "must not be empty", 2},
     };
-    struct fixture *fixture = *state;
     PGconn *writer;
 
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
@@ -620,19 +604,17 @@ TEST(init_refuses_what_no_trigger_can_number)
     PQclear(PQexec(fixture->conn, fixture->process.out));
     assert_says(PQerrorMessage(fixture->conn), "lock timeout");
     sql(fixture->conn, "ROLLBACK");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_attribute WHERE attrelid ="
-                                               " 'outboxevent'::regclass AND attnum > 0"),
-                     5);
+    assert_number(fixture->conn, 5,
+                  "SELECT count(*) FROM pg_attribute WHERE attrelid ="
+                  " 'outboxevent'::regclass AND attnum > 0");
     PQfinish(writer);
     sql(fixture->conn, "DROP TABLE outboxevent");
 }
 
 /* After a restore, a setval(), or with rows that were parked by numbers of a column that is gone.
  */
-TEST(init_lifts_the_sequence_above_all_numbers)
+FIXTURE_TEST(init_lifts_the_sequence_above_all_numbers)
 {
-    struct fixture *fixture = *state;
-
     set_up_debezium(fixture);
     sql(fixture->conn,
         INSERT("01", "'k'") "SELECT setval('outboxevent_order_seq', 1); DROP TRIGGER " TRIGGER
@@ -640,7 +622,7 @@ TEST(init_lifts_the_sequence_above_all_numbers)
     init_order(fixture, 5);
     apply(fixture);
     sql(fixture->conn, INSERT("02", "'k'"));
-    assert_int_equal(sql_number(fixture->conn, LEFT " WHERE relay_order > 1000000000001"), 1);
+    assert_number(fixture->conn, 1, LEFT " WHERE relay_order > 1000000000001");
     sql(fixture->conn, "INSERT INTO outboxevent_parked (id, event_id, key, state) SELECT"
                        " 1000000000777, '" UUID(
                            "03") "', 'k', 'dead'; ALTER TABLE outboxevent DROP"
@@ -648,17 +630,15 @@ TEST(init_lifts_the_sequence_above_all_numbers)
     init_order(fixture, 5);
     apply(fixture);
     sql(fixture->conn, INSERT("04", "'k'"));
-    assert_int_equal(sql_number(fixture->conn, LEFT " WHERE relay_order > 1000000000777"), 1);
+    assert_number(fixture->conn, 1, LEFT " WHERE relay_order > 1000000000777");
     drop_table(fixture, &frameworks[DEBEZIUM]);
     write_relay_toml(fixture, "[outbox.columns]\norder = \"relay_order\"\n" STDOUT_SINK "\n");
     init_order(fixture, 3);
     assert_says(fixture->process.err, "leave out order in [outbox.columns]");
 }
 
-TEST(a_role_with_what_init_grants_numbers_and_sends_rows)
+FIXTURE_TEST(a_role_with_what_init_grants_numbers_and_sends_rows)
 {
-    struct fixture *fixture = *state;
-
     make_table(fixture, &frameworks[DEBEZIUM]);
     sql(fixture->conn, "DROP ROLE IF EXISTS numbers_app");
     sql(fixture->conn,

@@ -46,7 +46,7 @@ FIXTURE(set_up_keyed, fixture_close)
 
 static void init_order(struct fixture *fixture, int expected)
 {
-    expect(fixture, run(fixture, "init", "--order-trigger", "-c", fixture->config), expected);
+    expect_run(fixture, expected, "init", "--order-trigger");
 }
 
 /* The outbox has the trigger from the start. */
@@ -115,30 +115,27 @@ static void send(PGconn *conn, const char *statement)
 
 /* ---- init ---- */
 
-TEST(a_new_outbox_has_the_trigger_from_the_start)
+FIXTURE_TEST(a_new_outbox_has_the_trigger_from_the_start)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     assert_says(fixture->process.out, "GRANT USAGE ON SEQUENCE \"public\".\"outbox_order_seq\"");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_attribute WHERE attrelid ="
-                                               " 'outbox'::regclass AND attname = 'id' AND NOT"
-                                               " atthasdef AND attidentity = '' AND attnotnull"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM pg_attribute WHERE attrelid ="
+                  " 'outbox'::regclass AND attname = 'id' AND NOT"
+                  " atthasdef AND attidentity = '' AND attnotnull");
     assert_checked(fixture, BY_TRIGGER);
     assert_null(strstr(fixture->process.out, "CACHE"));
     assert_null(strstr(fixture->process.out, "come from no sequence"));
     init_order(fixture, 0);
-    expect(fixture, run(fixture, "emit", "t", "k", "{}", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "emit", "t", "k", "{}");
     assert_string_equal(fixture->process.out, "1\n");
     drain_printed(fixture, 0);
     assert_all_printed(fixture);
 }
 
-TEST(inits_at_the_same_time_wait_for_each_other)
+FIXTURE_TEST(inits_at_the_same_time_wait_for_each_other)
 {
     enum { INITS = 10 };
-    struct fixture *fixture = *state;
     struct process inits[INITS] = {{0}};
 
     sql(fixture->conn, "SET client_min_messages = warning; " DROP);
@@ -154,59 +151,52 @@ TEST(inits_at_the_same_time_wait_for_each_other)
     assert_checked(fixture, BY_TRIGGER);
 }
 
-TEST(a_feed_names_the_sequence_that_whoever_inserts_draws_from)
+FIXTURE_TEST(a_feed_names_the_sequence_that_whoever_inserts_draws_from)
 {
     static const char grant[] =
         "--   GRANT USAGE ON SEQUENCE \"public\".\"outbox_order_seq\" TO ...;";
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "CREATE TABLE events (id bigint PRIMARY KEY, body jsonb)");
-    expect(fixture, run(fixture, "init", "--feed", "events", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--feed", "events");
     assert_null(strstr(fixture->process.out, "SEQUENCE"));
     begin(fixture);
-    expect(fixture, run(fixture, "init", "--feed", "events", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--feed", "events");
     assert_says(fixture->process.out, grant);
     sql(fixture->conn, DROP);
-    expect(fixture,
-           run(fixture, "init", "--order-trigger", "--feed", "events", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--order-trigger", "--feed", "events");
     assert_says(fixture->process.out, grant);
     sql(fixture->conn, "DROP TABLE events");
 }
 
-TEST(what_init_prints_makes_the_same_outbox)
+FIXTURE_TEST(what_init_prints_makes_the_same_outbox)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     sql(fixture->conn, DROP);
-    expect(fixture, run(fixture, "init", "--order-trigger", "--print", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--order-trigger", "--print");
     apply(fixture);
     init_order(fixture, 0);
     assert_checked(fixture, BY_TRIGGER);
 }
 
-TEST(status_says_who_locks_the_keys)
+FIXTURE_TEST(status_says_who_locks_the_keys)
 {
-    struct fixture *fixture = *state;
-
     expect(fixture, run_command(fixture, "status"), 0);
     assert_says(fixture->process.out, "order    the application must lock each key");
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status", "--json");
     assert_says(fixture->process.out, "\"keys_locked_by\":\"application\"");
     begin(fixture);
     expect(fixture, run_command(fixture, "status"), 0);
     assert_says(fixture->process.out, "order    the trigger locks each key");
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status", "--json");
     assert_says(fixture->process.out, "\"keys_locked_by\":\"trigger\"");
     sql(fixture->conn, "ALTER TABLE outbox DISABLE TRIGGER " TRIGGER);
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status", "--json");
     assert_says(fixture->process.out, "\"keys_locked_by\":\"application\"");
 }
 
 /* Relays go on meanwhile, and so do those who may insert. */
-TEST(an_outbox_that_is_in_use_gets_the_trigger_by_printed_sql)
+FIXTURE_TEST(an_outbox_that_is_in_use_gets_the_trigger_by_printed_sql)
 {
-    struct fixture *fixture = *state;
     struct process relay = {0};
     PGconn *app;
 
@@ -233,7 +223,7 @@ TEST(an_outbox_that_is_in_use_gets_the_trigger_by_printed_sql)
     app = harness_connect(fixture->url);
     sql(app, "SET ROLE order_app; INSERT INTO outbox (topic, key) VALUES ('t', 'k')");
     PQfinish(app);
-    assert_int_equal(sql_number(fixture->conn, "SELECT max(id) FROM outbox"), 101);
+    assert_number(fixture->conn, 101, "SELECT max(id) FROM outbox");
     wait_for_number(fixture->conn, 0, UNSENT);
     process_stop(&relay, SIGTERM);
     assert_int_equal(relay.status, 0);
@@ -243,7 +233,7 @@ TEST(an_outbox_that_is_in_use_gets_the_trigger_by_printed_sql)
     sql(fixture->conn, "DROP OWNED BY order_app, order_relay; DROP ROLE order_app, order_relay");
 }
 
-TEST(each_way_of_drawing_ids_gives_way_to_the_trigger)
+FIXTURE_TEST(each_way_of_drawing_ids_gives_way_to_the_trigger)
 {
     static const char *const ids[] = {
         "bigint GENERATED BY DEFAULT AS IDENTITY (CACHE 50) PRIMARY KEY",
@@ -252,7 +242,6 @@ TEST(each_way_of_drawing_ids_gives_way_to_the_trigger)
         "integer NOT NULL DEFAULT (random() * 1000000)::int + 100 UNIQUE",
         "smallint PRIMARY KEY",
     };
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "CREATE SEQUENCE theirs CACHE 50 START 7; ALTER SEQUENCE theirs OWNER TO"
                        " " HARNESS_RELAY);
@@ -274,19 +263,17 @@ TEST(each_way_of_drawing_ids_gives_way_to_the_trigger)
         init_order(fixture, 0);
         assert_checked(fixture, BY_TRIGGER);
         sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'k')");
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox a, outbox b WHERE"
-                                                   " a.sent_at IS NULL AND a.id > b.id"),
-                         1);
+        assert_number(fixture->conn, 1,
+                      "SELECT count(*) FROM outbox a, outbox b WHERE"
+                      " a.sent_at IS NULL AND a.id > b.id");
         drain_printed(fixture, 0);
         assert_int_equal(count_lines(fixture->process.out), 2);
     }
 }
 
 /* Rows that are sent and deleted, and those that are parked, leave no id in the outbox. */
-TEST(no_id_is_drawn_again_that_was_drawn_before)
+FIXTURE_TEST(no_id_is_drawn_again_that_was_drawn_before)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     sql(fixture->conn,
         INSERT_KEY("k", "1") "; " INSERT_KEY("k", "2") "; TRUNCATE outbox; ALTER TABLE"
@@ -294,21 +281,19 @@ TEST(no_id_is_drawn_again_that_was_drawn_before)
     init_order(fixture, 5);
     apply(fixture);
     sql(fixture->conn, INSERT_KEY("k", "3"));
-    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox"), 3);
+    assert_number(fixture->conn, 3, "SELECT id FROM outbox");
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, topic, key, state) VALUES (70, 't', 'k', 'dead');"
         " ALTER TABLE outbox DISABLE TRIGGER " TRIGGER);
     init_order(fixture, 5);
     apply(fixture);
     sql(fixture->conn, "TRUNCATE outbox; " INSERT_KEY("k", "4"));
-    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox"), 71);
+    assert_number(fixture->conn, 71, "SELECT id FROM outbox");
 }
 
 /* The sequence and the functions have the names of the table that there was. */
-TEST(no_id_is_drawn_again_after_the_table_was_renamed)
+FIXTURE_TEST(no_id_is_drawn_again_after_the_table_was_renamed)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     sql(fixture->conn, INSERT_KEY("k", "1") "; " INSERT_KEY("k", "2") "; TRUNCATE outbox");
     sql(fixture->conn, "ALTER TABLE outbox RENAME TO events; ALTER TABLE outbox_slice RENAME TO"
@@ -319,15 +304,14 @@ TEST(no_id_is_drawn_again_after_the_table_was_renamed)
     init_order(fixture, 5);
     apply(fixture);
     sql(fixture->conn, "INSERT INTO events (topic, key) VALUES ('t', 'k')");
-    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM events"), 3);
+    assert_number(fixture->conn, 3, "SELECT id FROM events");
     assert_checked(fixture, BY_TRIGGER);
     sql(fixture->conn, "DROP TABLE events, events_slice, events_parked, events_control CASCADE");
 }
 
 /* Whoever applies the SQL: a superuser does here. */
-TEST(who_inserts_by_a_view_may_do_so_afterwards_and_the_owner_owns_all)
+FIXTURE_TEST(who_inserts_by_a_view_may_do_so_afterwards_and_the_owner_owns_all)
 {
-    struct fixture *fixture = *state;
     PGconn *app;
 
     configure_keyed(fixture);
@@ -340,19 +324,16 @@ TEST(who_inserts_by_a_view_may_do_so_afterwards_and_the_owner_owns_all)
     app = harness_connect(fixture->url);
     sql(app, "SET ROLE order_app; INSERT INTO short VALUES ('t', 'k')");
     PQfinish(app);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM pg_class WHERE relname = 'outbox_order_seq'"
-                                " AND relowner = (SELECT relowner FROM pg_class WHERE oid ="
-                                " 'outbox'::regclass)"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM pg_class WHERE relname = 'outbox_order_seq'"
+                  " AND relowner = (SELECT relowner FROM pg_class WHERE oid ="
+                  " 'outbox'::regclass)");
     assert_checked(fixture, BY_TRIGGER);
     sql(fixture->conn, "DROP OWNED BY order_app; DROP ROLE order_app; DROP VIEW short");
 }
 
-TEST(init_says_of_which_outbox_no_trigger_keeps_the_order)
+FIXTURE_TEST(init_says_of_which_outbox_no_trigger_keeps_the_order)
 {
-    struct fixture *fixture = *state;
-
     configure_outbox(fixture, "order = \"none\"");
     init_order(fixture, 2);
     assert_says(fixture->process.err, "order is \"none\"");
@@ -379,9 +360,8 @@ TEST(init_says_of_which_outbox_no_trigger_keeps_the_order)
     sql(fixture->conn, "DROP TABLE every; DROP TABLE outbox_slice, outbox_parked, outbox_control");
 }
 
-TEST(who_inserts_needs_to_draw_from_the_sequence)
+FIXTURE_TEST(who_inserts_needs_to_draw_from_the_sequence)
 {
-    struct fixture *fixture = *state;
     PGconn *app;
 
     begin(fixture);
@@ -407,9 +387,8 @@ static void insert_beside(PGconn *first, PGconn *second)
     send(second, INSERT_KEY("k", "2"));
 }
 
-TEST(an_event_waits_for_the_one_before_it_to_commit)
+FIXTURE_TEST(an_event_waits_for_the_one_before_it_to_commit)
 {
-    struct fixture *fixture = *state;
     PGconn *first;
     PGconn *second;
 
@@ -423,15 +402,14 @@ TEST(an_event_waits_for_the_one_before_it_to_commit)
     sql(first, "COMMIT");
     assert_string_equal(end_of(second), "");
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2);
-    assert_int_equal(sql_number(fixture->conn, INVERSIONS), 0);
+    assert_number(fixture->conn, 2, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 0, INVERSIONS);
     PQfinish(first);
     PQfinish(second);
 }
 
-TEST(without_the_trigger_it_overtakes_it)
+FIXTURE_TEST(without_the_trigger_it_overtakes_it)
 {
-    struct fixture *fixture = *state;
     PGconn *first;
     PGconn *second;
 
@@ -442,16 +420,15 @@ TEST(without_the_trigger_it_overtakes_it)
     drain_printed(fixture, 0);
     sql(first, "COMMIT");
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2);
-    assert_int_equal(sql_number(fixture->conn, INVERSIONS), 1);
+    assert_number(fixture->conn, 2, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 1, INVERSIONS);
     PQfinish(first);
     PQfinish(second);
 }
 
 /* Otherwise the horizon would stand still as long as it waits. */
-TEST(a_transaction_that_waits_for_a_key_has_a_number)
+FIXTURE_TEST(a_transaction_that_waits_for_a_key_has_a_number)
 {
-    struct fixture *fixture = *state;
     PGconn *first;
     PGconn *second;
 
@@ -460,10 +437,10 @@ TEST(a_transaction_that_waits_for_a_key_has_a_number)
     second = harness_connect(fixture->url);
     insert_beside(first, second);
     wait_for_number(fixture->conn, 1, WAITERS);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_stat_activity WHERE"
-                                               " wait_event = 'advisory' AND backend_xid IS NOT"
-                                               " NULL"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM pg_stat_activity WHERE"
+                  " wait_event = 'advisory' AND backend_xid IS NOT"
+                  " NULL");
     sql(first, "COMMIT");
     assert_string_equal(end_of(second), "");
     PQfinish(first);
@@ -474,9 +451,8 @@ TEST(a_transaction_that_waits_for_a_key_has_a_number)
 #define EVENTS 60 /* of each */
 
 /* The transactions stay open for up to 5 ms after the insert. */
-TEST(events_of_eight_writers_without_locks_are_sent_in_order)
+FIXTURE_TEST(events_of_eight_writers_without_locks_are_sent_in_order)
 {
-    struct fixture *fixture = *state;
     PGconn *writers[WRITERS];
 
     begin(fixture);
@@ -497,45 +473,40 @@ TEST(events_of_eight_writers_without_locks_are_sent_in_order)
     process_stop(&fixture->process, SIGTERM);
     expect(fixture, fixture->process.status, 0);
     load_printed(fixture, fixture->process.out);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), WRITERS * EVENTS);
+    assert_number(fixture->conn, WRITERS * EVENTS, "SELECT count(*) FROM printed");
     assert_all_printed(fixture);
-    assert_int_equal(sql_number(fixture->conn, INVERSIONS), 0);
+    assert_number(fixture->conn, 0, INVERSIONS);
 }
 
-TEST(every_way_of_inserting_draws_the_id_under_the_lock)
+FIXTURE_TEST(every_way_of_inserting_draws_the_id_under_the_lock)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     sql(fixture->conn, "BEGIN");
     sql_copy(fixture->conn, "COPY outbox (id, topic, key) FROM STDIN", "900\tt\ta\n800\tt\tb\n");
-    assert_int_equal(sql_number(fixture->conn, BUCKET_LOCKS), 2);
+    assert_number(fixture->conn, 2, BUCKET_LOCKS);
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'c'), ('t', 'd'); INSERT INTO"
                        " outbox (id, topic, key) SELECT 700, 't', 'e'");
-    assert_int_equal(sql_number(fixture->conn, BUCKET_LOCKS), 5);
-    assert_int_equal(sql_number(fixture->conn, "INSERT INTO outbox (id, topic, key) VALUES (600,"
-                                               " 't', 'f') RETURNING id"),
-                     6);
+    assert_number(fixture->conn, 5, BUCKET_LOCKS);
+    assert_number(fixture->conn, 6,
+                  "INSERT INTO outbox (id, topic, key) VALUES (600,"
+                  " 't', 'f') RETURNING id");
     sql(fixture->conn, "COMMIT");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT id) FROM outbox WHERE id"
-                                               " BETWEEN 1 AND 6"),
-                     6);
+    assert_number(fixture->conn, 6,
+                  "SELECT count(DISTINCT id) FROM outbox WHERE id"
+                  " BETWEEN 1 AND 6");
 }
 
-TEST(a_row_without_a_key_locks_none)
+FIXTURE_TEST(a_row_without_a_key_locks_none)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     sql(fixture->conn, "BEGIN; INSERT INTO outbox (topic) VALUES ('t')");
-    assert_int_equal(sql_number(fixture->conn, BUCKET_LOCKS), 0);
+    assert_number(fixture->conn, 0, BUCKET_LOCKS);
     sql(fixture->conn, "COMMIT");
-    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox"), 1);
+    assert_number(fixture->conn, 1, "SELECT id FROM outbox");
 }
 
-TEST(a_savepoint_that_is_rolled_back_gives_its_keys_back)
+FIXTURE_TEST(a_savepoint_that_is_rolled_back_gives_its_keys_back)
 {
-    struct fixture *fixture = *state;
     PGconn *other;
 
     begin(fixture);
@@ -550,9 +521,8 @@ TEST(a_savepoint_that_is_rolled_back_gives_its_keys_back)
     PQfinish(other);
 }
 
-TEST(a_prepared_transaction_keeps_its_keys)
+FIXTURE_TEST(a_prepared_transaction_keeps_its_keys)
 {
-    struct fixture *fixture = *state;
     const char *ended;
     PGconn *other;
 
@@ -566,24 +536,21 @@ TEST(a_prepared_transaction_keeps_its_keys)
     sql(other, INSERT_KEY("a", "2"));
     drain_printed(fixture, 0);
     assert_keys_printed_in_order(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2);
+    assert_number(fixture->conn, 2, "SELECT count(*) FROM printed");
     PQfinish(other);
 }
 
 /* Logical replication has drawn the ids elsewhere. */
-TEST(rows_that_are_replicated_keep_their_ids)
+FIXTURE_TEST(rows_that_are_replicated_keep_their_ids)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     sql(fixture->conn, "SET session_replication_role = replica; INSERT INTO outbox (id, topic, key)"
                        " VALUES (77, 't', 'k'); RESET session_replication_role");
-    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox"), 77);
+    assert_number(fixture->conn, 77, "SELECT id FROM outbox");
 }
 
-TEST(the_key_of_an_expression_is_locked)
+FIXTURE_TEST(the_key_of_an_expression_is_locked)
 {
-    struct fixture *fixture = *state;
     PGconn *other;
 
     configure_outbox(fixture, "[outbox.columns]\nkey = '''(lower(outbox.payload->>'Order\\'))'''");
@@ -594,9 +561,8 @@ TEST(the_key_of_an_expression_is_locked)
     other = hurry(fixture);
     sql(fixture->conn,
         "BEGIN; INSERT INTO outbox (topic, payload) VALUES ('t', '{\"Order\\\\\": \"A\"}')");
-    assert_int_equal(sql_number(fixture->conn,
-                                BUCKET_LOCKS " AND objid = " BUCKETS_FROM " + outbox_bucket('a')"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  BUCKET_LOCKS " AND objid = " BUCKETS_FROM " + outbox_bucket('a')");
     assert_refused(other,
                    "INSERT INTO outbox (topic, payload) VALUES ('t', '{\"Order\\\\\": \"a\"}')",
                    "55P03");
@@ -613,7 +579,7 @@ TEST(the_key_of_an_expression_is_locked)
     "CREATE FUNCTION another() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.key := 'x'; RETURN" \
     " NEW; END $$; CREATE TRIGGER %s BEFORE INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION another()"
 
-TEST(check_names_each_condition_that_is_broken)
+FIXTURE_TEST(check_names_each_condition_that_is_broken)
 {
     static const struct {
         const char *breaks;
@@ -649,7 +615,6 @@ TEST(check_names_each_condition_that_is_broken)
          "ALTER FUNCTION outbox_order() OWNER TO " HARNESS_RELAY},
         {ANOTHER, "runs after the order trigger", "DROP FUNCTION another() CASCADE"},
     };
-    struct fixture *fixture = *state;
 
     begin(fixture);
     sql(fixture->conn, "DROP ROLE IF EXISTS order_app");
@@ -669,24 +634,19 @@ TEST(check_names_each_condition_that_is_broken)
     sql(fixture->conn, "DROP OWNED BY order_app; DROP ROLE order_app");
 }
 
-TEST(a_key_that_another_trigger_changes_first_is_the_one_that_is_locked)
+FIXTURE_TEST(a_key_that_another_trigger_changes_first_is_the_one_that_is_locked)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     sql(fixture->conn, ANOTHER, "another");
     assert_checked(fixture, BY_TRIGGER);
     sql(fixture->conn, "BEGIN; " INSERT_KEY("k", "1"));
-    assert_int_equal(sql_number(fixture->conn,
-                                BUCKET_LOCKS " AND objid = " BUCKETS_FROM " + outbox_bucket('x')"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  BUCKET_LOCKS " AND objid = " BUCKETS_FROM " + outbox_bucket('x')");
     sql(fixture->conn, "COMMIT; DROP FUNCTION another() CASCADE");
 }
 
-TEST(init_does_not_print_what_would_not_mend_it)
+FIXTURE_TEST(init_does_not_print_what_would_not_mend_it)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     sql(fixture->conn, ANOTHER, "zzzz");
     init_order(fixture, 3);
@@ -695,9 +655,8 @@ TEST(init_does_not_print_what_would_not_mend_it)
 }
 
 /* ALTER SEQUENCE takes them back from other sessions. */
-TEST(ids_that_a_session_has_drawn_ahead_are_not_used_once_cache_is_1)
+FIXTURE_TEST(ids_that_a_session_has_drawn_ahead_are_not_used_once_cache_is_1)
 {
-    struct fixture *fixture = *state;
     PGconn *ahead;
 
     begin(fixture);
@@ -709,9 +668,9 @@ TEST(ids_that_a_session_has_drawn_ahead_are_not_used_once_cache_is_1)
     apply(fixture);
     sql(fixture->conn, INSERT_KEY("k", "2"));
     sql(ahead, INSERT_KEY("k", "3"));
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox a, outbox b WHERE"
-                                               " a.id < b.id AND a.payload::int > b.payload::int"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM outbox a, outbox b WHERE"
+                  " a.id < b.id AND a.payload::int > b.payload::int");
     PQfinish(ahead);
 }
 
@@ -750,29 +709,24 @@ static const char *insert_crosswise(struct fixture *fixture, const char *start)
     return ended;
 }
 
-TEST(two_transactions_that_take_keys_in_another_order_deadlock)
+FIXTURE_TEST(two_transactions_that_take_keys_in_another_order_deadlock)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT (outbox_bucket('a') <>"
-                                               " outbox_bucket('b'))::int"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT (outbox_bucket('a') <>"
+                  " outbox_bucket('b'))::int");
     assert_string_equal(insert_crosswise(fixture, ""), "40P01");
 }
 
-TEST(two_that_take_the_gate_do_not)
+FIXTURE_TEST(two_that_take_the_gate_do_not)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     assert_string_equal(insert_crosswise(fixture, "SELECT outbox_gate();"), "");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 4);
+    assert_number(fixture->conn, 4, "SELECT count(*) FROM outbox");
 }
 
-TEST(the_gate_keeps_out_every_insert_and_waits_for_those_that_have_inserted)
+FIXTURE_TEST(the_gate_keeps_out_every_insert_and_waits_for_those_that_have_inserted)
 {
-    struct fixture *fixture = *state;
     PGconn *other;
 
     begin(fixture);
@@ -787,28 +741,25 @@ TEST(the_gate_keeps_out_every_insert_and_waits_for_those_that_have_inserted)
 }
 
 /* Two keys of the same bucket wait for each other; 1024 locks suffice for any number of keys. */
-TEST(thousands_of_keys_take_1024_locks)
+FIXTURE_TEST(thousands_of_keys_take_1024_locks)
 {
-    struct fixture *fixture = *state;
-
     begin(fixture);
     sql(fixture->conn, "BEGIN; INSERT INTO outbox (topic, key) SELECT 't', key FROM"
                        " generate_series(1, 20000) i, LATERAL (SELECT 'k' || i) k (key) ORDER BY"
                        " outbox_bucket(key)");
-    assert_int_equal(sql_number(fixture->conn, BUCKET_LOCKS), 1024);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM (SELECT outbox_bucket(key) AS"
-                                               " bucket, lag(outbox_bucket(key)) OVER (ORDER BY"
-                                               " id) AS before FROM outbox) rows WHERE bucket <"
-                                               " before"),
-                     0);
+    assert_number(fixture->conn, 1024, BUCKET_LOCKS);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT outbox_bucket(key) AS"
+                  " bucket, lag(outbox_bucket(key)) OVER (ORDER BY"
+                  " id) AS before FROM outbox) rows WHERE bucket <"
+                  " before");
     sql(fixture->conn, "ROLLBACK");
 }
 
 /* ---- several outboxes, and names ---- */
 
-TEST(outboxes_of_one_database_do_not_wait_for_each_other)
+FIXTURE_TEST(outboxes_of_one_database_do_not_wait_for_each_other)
 {
-    struct fixture *fixture = *state;
     PGconn *other;
 
     begin(fixture);
@@ -822,10 +773,8 @@ TEST(outboxes_of_one_database_do_not_wait_for_each_other)
     sql(fixture->conn, "DROP TABLE second, second_slice, second_parked, second_control CASCADE");
 }
 
-TEST(names_may_need_quotes)
+FIXTURE_TEST(names_may_need_quotes)
 {
-    struct fixture *fixture = *state;
-
     configure_outbox(fixture, "table = '''\"we're \\ \"\"a\"\" Box$$\"'''\n[outbox.columns]\nid ="
                               " '\"the Id\"'\nkey = '\"(Key)\"'");
     init_order(fixture, 0);

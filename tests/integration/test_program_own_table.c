@@ -28,7 +28,7 @@ static void assert_silent_about(const char *text, const char *what)
     "event_id uuid NOT NULL DEFAULT gen_random_uuid(), topic text NOT NULL, key text,"             \
     " payload jsonb"
 
-TEST(a_column_by_another_name_is_offered_before_one_is_added)
+FIXTURE_TEST(a_column_by_another_name_is_offered_before_one_is_added)
 {
     static const char *const offers[] = {
         "write id = \"event_no\" in [outbox.columns]",
@@ -39,7 +39,6 @@ TEST(a_column_by_another_name_is_offered_before_one_is_added)
         "write created_at = \"createdAt\" in [outbox.columns]",
         "write sent_at = \"published_at\" in [outbox.columns]",
     };
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "CREATE TABLE events (event_no bigserial PRIMARY KEY, uid uuid NOT NULL"
                        " DEFAULT gen_random_uuid(), subject text NOT NULL, message_key text,"
@@ -50,7 +49,7 @@ TEST(a_column_by_another_name_is_offered_before_one_is_added)
     assert_string_equal(fixture->process.out, "");
     for (size_t i = 0; i < sizeof offers / sizeof *offers; i++)
         assert_says(fixture->process.err, offers[i]);
-    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "init", "--print");
     assert_string_equal(fixture->process.out, "");
     expect(fixture, run_command(fixture, "check"), 3);
     for (size_t i = 0; i < sizeof offers / sizeof *offers; i++)
@@ -66,16 +65,13 @@ TEST(a_column_by_another_name_is_offered_before_one_is_added)
     assert_string_equal(fixture->process.out, "the tables are ready\n");
     assert_says(fixture->process.err, offers[3]); /* without a key there is no order */
     sql(fixture->conn, "INSERT INTO events (subject) VALUES ('t')");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
     assert_says(fixture->process.err, "write key = \"message_key\" in [outbox.columns]");
 }
 
 /* Also the rows of an application that does not know the new columns. */
-TEST(the_rows_of_a_table_to_which_init_adds_columns_are_sent)
+FIXTURE_TEST(the_rows_of_a_table_to_which_init_adds_columns_are_sent)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE TABLE events (a text); INSERT INTO events VALUES ('1'), ('2')");
     write_config_for(fixture, "table = \"events\"\n[outbox.columns]\nkey = \"key\"\n"
                               "created_at = \"created_at\"");
@@ -83,16 +79,13 @@ TEST(the_rows_of_a_table_to_which_init_adds_columns_are_sent)
     expect(fixture, run_command(fixture, "init"), 0); /* the first has created nothing */
     sql(fixture->conn, "INSERT INTO events (a) VALUES ('3')");
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 3);
+    expect_drained(fixture, 0, 3);
     assert_says(fixture->process.out, "\"payload\":{}"); /* a tombstone would delete */
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
-                     0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM events WHERE sent_at IS NULL");
 }
 
-TEST(a_row_without_an_id_is_named)
+FIXTURE_TEST(a_row_without_an_id_is_named)
 {
-    struct fixture *fixture = *state;
     const char *fix;
 
     sql(fixture->conn,
@@ -109,8 +102,7 @@ TEST(a_row_without_an_id_is_named)
     assert_non_null(fix);
     sql(fixture->conn, "%.*s", (int)strcspn(fix, "\n"), fix);
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 2);
+    expect_drained(fixture, 0, 2);
     assert_silent_about(fixture->process.err, "may be NULL");
 
     sql(fixture->conn, "ALTER TABLE events ALTER COLUMN id DROP NOT NULL;"
@@ -128,7 +120,7 @@ TEST(a_row_without_an_id_is_named)
 
 /* ---- names ---- */
 
-TEST(a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made)
+FIXTURE_TEST(a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made)
 {
     static const char *const cases[][3] = {
         {"\"Events\"", "public.events", "public.Events"},
@@ -138,7 +130,6 @@ TEST(a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made)
         {"\"OutboxEvents\"", "outbox_events", "public.OutboxEvents"},
         {"\"Tenant\".events", "tenant.events", "Tenant.events"},
     };
-    struct fixture *fixture = *state;
     char text[128];
 
     sql(fixture->conn, "CREATE SCHEMA \"Tenant\"; CREATE SCHEMA tenant;"
@@ -154,7 +145,7 @@ TEST(a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made)
         assert_says(fixture->process.out, text);
         assert_silent_about(fixture->process.out, "fix: outbox-relay init");
         if (i == 0) {
-            expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 3);
+            expect_run(fixture, 3, "init", "--print");
             assert_string_equal(fixture->process.out, "");
             expect(fixture, run_drain(fixture), 3);
             assert_says(fixture->process.err, "does not exist, but ");
@@ -163,7 +154,7 @@ TEST(a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made)
     }
 }
 
-TEST(a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named)
+FIXTURE_TEST(a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named)
 {
     static const char *const cases[][2] = {
         {"App.events", "write table = \"app.events\" in [outbox]"},
@@ -175,7 +166,6 @@ TEST(a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named)
         {"APP.others", "does not exist, but app does"},
         {"nosuch.events", "write table = \"app.events\" in [outbox], if that table is meant"},
     };
-    struct fixture *fixture = *state;
     char text[128];
 
     sql(fixture->conn, "CREATE SCHEMA app; GRANT USAGE ON SCHEMA app TO PUBLIC;"
@@ -194,10 +184,9 @@ TEST(a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named)
     assert_says(fixture->process.err, "warning: there is also table app.events; if that is the");
 }
 
-TEST(the_relays_own_tables_are_no_outbox)
+FIXTURE_TEST(the_relays_own_tables_are_no_outbox)
 {
     static const char *const names[] = {"outbox_parked", "outbox_slice", "outbox_control"};
-    struct fixture *fixture = *state;
     char text[64];
 
     write_config_for(fixture, "");
@@ -207,8 +196,7 @@ TEST(the_relays_own_tables_are_no_outbox)
         write_config_for(fixture, text);
         expect(fixture, run_command(fixture, "init"), 3);
         assert_says(fixture->process.err, "is no outbox: it is one that outbox-relay keeps beside");
-        assert_int_equal(
-            sql_number(fixture->conn, "SELECT count(to_regclass('%s_parked'))", names[i]), 0);
+        assert_number(fixture->conn, 0, "SELECT count(to_regclass('%s_parked'))", names[i]);
     }
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "is no outbox: it is one that outbox-relay keeps beside");
@@ -216,10 +204,8 @@ TEST(the_relays_own_tables_are_no_outbox)
 }
 
 /* Its name is that of the table of parked rows, and it belongs to the role of the outbox. */
-TEST(a_table_of_the_application_is_not_taken_for_that_of_parked_rows)
+FIXTURE_TEST(a_table_of_the_application_is_not_taken_for_that_of_parked_rows)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn,
         "CREATE TABLE events (id bigserial PRIMARY KEY, " COLUMNS ", sent_at timestamptz);"
         "CREATE TABLE events_parked (id bigint, key text, error text, sent_at timestamptz);"
@@ -230,18 +216,17 @@ TEST(a_table_of_the_application_is_not_taken_for_that_of_parked_rows)
     assert_says(fixture->process.err, "\"events_parked\" is not the table that outbox-relay init"
                                       " creates");
     assert_silent_about(fixture->process.err, "ADD COLUMN"); /* events was not looked at */
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_attribute WHERE attrelid ="
-                                               " 'events_parked'::regclass AND attnum > 0"),
-                     4);
+    assert_number(fixture->conn, 4,
+                  "SELECT count(*) FROM pg_attribute WHERE attrelid ="
+                  " 'events_parked'::regclass AND attnum > 0");
 }
 
-TEST(a_name_has_any_characters)
+FIXTURE_TEST(a_name_has_any_characters)
 {
     static const char *const names[][2] = {{"public", "my 'own' 100% $1"},
                                            {"Gr\xC3\xB6\xC3\x9F"
                                             "e-42",
                                             "1st; --"}};
-    struct fixture *fixture = *state;
     char table[128];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -254,21 +239,20 @@ TEST(a_name_has_any_characters)
                        "key = \"key-of::text\"\npayload = \"a.b\"",
                        names[i][0], names[i][1]);
         write_config_for(fixture, table);
-        expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "init", "--notify");
         expect(fixture, run_command(fixture, "init"), 0);
-        expect(fixture, run(fixture, "emit", "t", "k", "{\"n\":1}", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "emit", "t", "k", "{\"n\":1}");
         expect(fixture, run_command(fixture, "check"), 0);
         expect(fixture, run_drain(fixture), 0);
         assert_says(fixture->process.out, "\"key\":\"k\"");
-        expect(fixture, run(fixture, "replay", "--topic", "t", "-c", fixture->config), 0);
-        expect(fixture, run_drain(fixture), 0);
-        assert_int_equal(count_lines(fixture->process.out), 1);
-        expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "replay", "--topic", "t");
+        expect_drained(fixture, 0, 1);
+        expect_run(fixture, 0, "purge", "--older-than", "0");
         expect(fixture, run_command(fixture, "status"), 0);
     }
 }
 
-TEST(a_name_that_is_refused_says_which_character)
+FIXTURE_TEST(a_name_that_is_refused_says_which_character)
 {
     static const char *const cases[][2] = {
         {"table = 'Out\"box'", "contains a double quote"},
@@ -281,7 +265,6 @@ TEST(a_name_that_is_refused_says_which_character)
         {"[outbox.columns]\nid = ''", "id: must not be empty"},
         {"[outbox.columns]\nid = 'I\"d'", "contains a double quote"},
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_config_for(fixture, cases[i][0]);
@@ -300,10 +283,8 @@ static void make_local(struct fixture *fixture)
         ", created_at timestamp NOT NULL DEFAULT now(), sent_at timestamp)");
 }
 
-TEST(times_without_a_zone_are_read_in_the_one_that_is_configured)
+FIXTURE_TEST(times_without_a_zone_are_read_in_the_one_that_is_configured)
 {
-    struct fixture *fixture = *state;
-
     make_local(fixture);
     write_config_for(fixture, "table = \"events\"\ntime_zone = \"Asia/Tokyo\"");
     init_existing(fixture);
@@ -311,20 +292,19 @@ TEST(times_without_a_zone_are_read_in_the_one_that_is_configured)
                        " '30 s')");
     expect(fixture, run_command(fixture, "check"), 0);
     assert_silent_about(fixture->process.out, "has no time zone");
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status", "--json");
     assert_says(fixture->process.out, "\"backlog_oldest_seconds\":3");
     expect(fixture, run_drain(fixture), 0);
     load_printed(fixture, fixture->process.out);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed, events WHERE"
-                                               " (line->>'created_at')::timestamptz = created_at"
-                                               " AND created_at > now() - interval '5 min'"
-                                               " AND sent_at BETWEEN created_at AND now()"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM printed, events WHERE"
+                  " (line->>'created_at')::timestamptz = created_at"
+                  " AND created_at > now() - interval '5 min'"
+                  " AND sent_at BETWEEN created_at AND now()");
 }
 
-TEST(a_zone_that_nobody_confirmed_is_said)
+FIXTURE_TEST(a_zone_that_nobody_confirmed_is_said)
 {
-    struct fixture *fixture = *state;
     const char *fix;
 
     make_local(fixture);
@@ -357,17 +337,15 @@ TEST(a_zone_that_nobody_confirmed_is_said)
     init_existing(fixture); /* the parked table follows */
     expect(fixture, run_drain(fixture), 0);
     load_printed(fixture, fixture->process.out);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE"
-                                               " (line->>'created_at')::timestamptz BETWEEN now() -"
-                                               " interval '5 min' AND now()"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM printed WHERE"
+                  " (line->>'created_at')::timestamptz BETWEEN now() -"
+                  " interval '5 min' AND now()");
 }
 
 /* The relay's own session may have a zone too, and an application another one for its role. */
-TEST(a_zone_of_a_role_is_said)
+FIXTURE_TEST(a_zone_of_a_role_is_said)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE TABLE events (id bigserial PRIMARY KEY, " COLUMNS ", created_at"
                        " timestamp(3) NOT NULL DEFAULT now(), sent_at timestamptz)");
     write_config_for(fixture, "table = \"events\"");
@@ -386,10 +364,8 @@ TEST(a_zone_of_a_role_is_said)
     assert_says(fixture->process.err, "sessions of this database have TimeZone Europe/London");
 }
 
-TEST(a_zone_that_does_not_exist_is_refused)
+FIXTURE_TEST(a_zone_that_does_not_exist_is_refused)
 {
-    struct fixture *fixture = *state;
-
     write_config_for(fixture, "time_zone = \"Asia/Tokio\"");
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "PostgreSQL does not know the time zone \"Asia/Tokio\"");
@@ -398,7 +374,7 @@ TEST(a_zone_that_does_not_exist_is_refused)
 
 /* ---- ids ---- */
 
-TEST(ids_that_come_to_an_end_are_said_with_what_makes_more)
+FIXTURE_TEST(ids_that_come_to_an_end_are_said_with_what_makes_more)
 {
     static const struct {
         const char *column;
@@ -415,7 +391,6 @@ TEST(ids_that_come_to_an_end_are_said_with_what_makes_more)
          "has 10 ids left: then they begin anew (CYCLE)"},
         {"int PRIMARY KEY", 2147483640, "integer, has 7 ids left"}, /* the application's own ids */
     };
-    struct fixture *fixture = *state;
     const char *fix;
 
     write_config_for(fixture, "table = \"events\"");
@@ -448,10 +423,8 @@ TEST(ids_that_come_to_an_end_are_said_with_what_makes_more)
 }
 
 /* Its values cannot be looked at, and what is missing is said all the same. */
-TEST(a_role_that_may_read_neither_table_nor_sequence_is_told_so)
+FIXTURE_TEST(a_role_that_may_read_neither_table_nor_sequence_is_told_so)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn,
         "CREATE TABLE events (id serial PRIMARY KEY, " COLUMNS ", created_at timestamp,"
         " sent_at timestamptz)");
@@ -473,7 +446,7 @@ TEST(a_role_that_may_read_neither_table_nor_sequence_is_told_so)
 /* ---- settings ---- */
 
 /* All of them as no relay expects them. */
-TEST(literals_mean_the_same_with_any_settings)
+FIXTURE_TEST(literals_mean_the_same_with_any_settings)
 {
     static const char *const settings[] = {"standard_conforming_strings = off",
                                            "transform_null_equals = on",
@@ -492,13 +465,12 @@ TEST(literals_mean_the_same_with_any_settings)
                                            "lc_numeric = 'C'",
                                            "client_min_messages = 'error'",
                                            "TimeZone = 'Asia/Tokyo'"};
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         sql(fixture->conn, "ALTER DATABASE %s SET %s", PQdb(fixture->conn), settings[i]);
     write_config_for(fixture, "table = \"events\"\n"
                               "where = '''topic ~ '^a\\.b$' AND topic <> 'c\\d' '''");
-    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--print");
     execute_printed(fixture); /* with the settings of the database */
     sql(fixture->conn,
         "ALTER TABLE events OWNER TO " HARNESS_RELAY "; ALTER TABLE events_parked"
@@ -508,7 +480,6 @@ TEST(literals_mean_the_same_with_any_settings)
     sql(fixture->conn, "INSERT INTO events (topic, key, payload) VALUES ('a.b', 'k\\', '{}'),"
                        " ('axb', 'k\\', '{}')");
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
     assert_says(fixture->process.out, "\"topic\":\"a.b\",\"key\":\"k\\\\\"");
 }

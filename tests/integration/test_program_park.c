@@ -45,24 +45,21 @@ static void insert_and_drain(struct fixture *fixture)
         "INSERT INTO outbox (topic, key, payload) SELECT CASE n WHEN 3 THEN ''"
         " ELSE 'good' END, 'k' || n %% 3, to_jsonb(n) FROM generate_series(1, 12) n");
     drain_printed(fixture, 1);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox WHERE id = 3 AND status = 'DEAD' AND"
-                                " last_error LIKE 'the topic is%%' AND attempts = 1 AND quoted ="
-                                " '$error'"),
-                     1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'NEW'"),
-                     0);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM outbox WHERE id = 3 AND status = 'DEAD' AND"
+                  " last_error LIKE 'the topic is%%' AND attempts = 1 AND quoted ="
+                  " '$error'");
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE status = 'NEW'");
 }
 
 /* Those of the key of row 3 in their order, where rows have one. */
 static void assert_all_left(struct fixture *fixture, const char *order, const char *mode)
 {
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'SENT'"
-                                               " AND last_error IS NULL"),
-                     mode[0] == 'm' ? 12 : 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"),
-                     mode[0] == 'm' ? 12 : 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_number(fixture->conn, mode[0] == 'm' ? 12 : 0,
+                  "SELECT count(*) FROM outbox WHERE status = 'SENT'"
+                  " AND last_error IS NULL");
+    assert_number(fixture->conn, mode[0] == 'm' ? 12 : 0, "SELECT count(*) FROM outbox");
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
     assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(line->>'payload', ',' ORDER BY"
                                                 " (line->>'payload')::int) FROM printed"),
                         "1,2,3,4,5,6,7,8,9,10,11,12");
@@ -73,39 +70,34 @@ static void assert_all_left(struct fixture *fixture, const char *order, const ch
                             "3,6,9,12");
 }
 
-TEST(a_dead_row_is_mended_and_retried_where_it_is)
+FIXTURE_TEST(a_dead_row_is_mended_and_retried_where_it_is)
 {
-    struct fixture *fixture = *state;
-
     for (int i = 0; i < 4; i += 3) {
         const char *mode = modes[i / 2];
 
         open_with(fixture, orders[i % 2], mode, "");
         insert_and_drain(fixture);
         assert_says(fixture->process.err, "correct the row in public.outbox: its topic");
-        assert_int_equal(
-            sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'BEHIND'"),
-            i % 2 == 0 ? 3 : 0);
-        expect(fixture, run(fixture, "dead", "show", "3", "-c", fixture->config), 0);
+        assert_number(fixture->conn, i % 2 == 0 ? 3 : 0,
+                      "SELECT count(*) FROM outbox WHERE status = 'BEHIND'");
+        expect_run(fixture, 0, "dead", "show", "3");
         assert_says(fixture->process.out, "\nfix           correct the row in public.outbox: its");
         sql(fixture->conn, "UPDATE outbox SET topic = 'nowhere' WHERE id = 3");
-        expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "retry", "3");
         drain_printed(fixture, 1);
         assert_says(fixture->process.err, "correct the row in public.outbox: its topic");
-        expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "status");
         assert_says(fixture->process.out, "correct the row in public.outbox: its topic");
         sql(fixture->conn, "UPDATE outbox SET topic = 'good' WHERE id = 3");
-        expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "retry", "3");
         drain_printed(fixture, 0);
         assert_all_left(fixture, orders[i % 2], mode);
     }
 }
 
 /* As its dashboard, or a person, retries it. */
-TEST(a_row_that_its_owner_brings_back_within_where_is_sent_once_and_in_order)
+FIXTURE_TEST(a_row_that_its_owner_brings_back_within_where_is_sent_once_and_in_order)
 {
-    struct fixture *fixture = *state;
-
     for (int i = 1; i < 3; i++) {
         open_with(fixture, orders[i % 2], modes[i / 2], "");
         insert_and_drain(fixture);
@@ -116,10 +108,8 @@ TEST(a_row_that_its_owner_brings_back_within_where_is_sent_once_and_in_order)
 }
 
 /* One that cannot be sent has no key. */
-TEST(a_row_that_is_brought_back_as_it_was_is_parked_again)
+FIXTURE_TEST(a_row_that_is_brought_back_as_it_was_is_parked_again)
 {
-    struct fixture *fixture = *state;
-
     for (int i = 0; i < 4; i += 3) {
         open_with(fixture, orders[i % 2], modes[i / 2], "");
         insert_and_drain(fixture);
@@ -128,13 +118,11 @@ TEST(a_row_that_is_brought_back_as_it_was_is_parked_again)
         for (int j = 0; j < 2; j++) {
             sql(fixture->conn, "UPDATE outbox SET status = 'NEW' WHERE status <> 'SENT'");
             drain_printed(fixture, 1);
-            assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE"
-                                                       " state = 'dead' AND id IN (3, 13)"),
-                             2);
-            assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"),
-                             i % 2 == 0 ? 5 : 2);
-            assert_int_equal(
-                sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'DEAD'"), 2);
+            assert_number(fixture->conn, 2,
+                          "SELECT count(*) FROM outbox_parked WHERE"
+                          " state = 'dead' AND id IN (3, 13)");
+            assert_number(fixture->conn, i % 2 == 0 ? 5 : 2, "SELECT count(*) FROM outbox_parked");
+            assert_number(fixture->conn, 2, "SELECT count(*) FROM outbox WHERE status = 'DEAD'");
         }
         sql(fixture->conn, "DELETE FROM outbox WHERE id = 13; DELETE FROM outbox_parked WHERE id ="
                            " 13; UPDATE outbox SET topic = 'good', status = 'NEW' WHERE id = 3");
@@ -162,19 +150,17 @@ static void assert_each_left_once(struct fixture *fixture, struct process *relay
     process_stop(relay, SIGTERM);
     load_printed(fixture, relay->out);
     process_free(relay);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(DISTINCT line->>'payload') FROM printed"), rows);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), rows);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
+    assert_number(fixture->conn, rows, "SELECT count(DISTINCT line->>'payload') FROM printed");
+    assert_number(fixture->conn, rows, "SELECT count(*) FROM printed");
     if (strcmp(order, "key") == 0)
         assert_keys_printed_in_order(fixture);
 }
 
 /* As a dashboard does whose "retry all" somebody keeps pressing, while `dead retry` runs as well.
  */
-TEST(a_row_that_is_brought_back_while_its_copy_is_sent_leaves_once)
+FIXTURE_TEST(a_row_that_is_brought_back_while_its_copy_is_sent_leaves_once)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     for (int i = 1; i < 3; i++) {
@@ -194,12 +180,11 @@ TEST(a_row_that_is_brought_back_while_its_copy_is_sent_leaves_once)
 }
 
 /* Whoever has locked a row, or its copy, keeps it from leaving, and not from being settled. */
-TEST(a_row_or_a_copy_that_somebody_has_locked_waits_and_holds_up_no_other)
+FIXTURE_TEST(a_row_or_a_copy_that_somebody_has_locked_waits_and_holds_up_no_other)
 {
     static const char *const locks[] = {"SELECT FROM outbox WHERE id IN (5, 17, 33) FOR UPDATE",
                                         "SELECT FROM outbox_parked WHERE id IN (5, 17, 33) FOR"
                                         " UPDATE"};
-    struct fixture *fixture = *state;
     struct process relay;
 
     /* With order = "none" another lane may take rows that PostgreSQL refuses to settle. */
@@ -209,7 +194,7 @@ TEST(a_row_or_a_copy_that_somebody_has_locked_waits_and_holds_up_no_other)
         open_mended(fixture, orders[i % 2], modes[i % 2], 50);
         owner = harness_connect(fixture->url);
         if (i < 2)
-            expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+            expect_run(fixture, 0, "dead", "retry", "--all");
         else
             sql(fixture->conn, "UPDATE outbox SET status = 'NEW'");
         sql(owner, "BEGIN; %s", locks[i / 2]);
@@ -231,10 +216,8 @@ TEST(a_row_or_a_copy_that_somebody_has_locked_waits_and_holds_up_no_other)
 }
 
 /* Ids begin anew. */
-TEST(a_copy_changes_no_row_of_another_event)
+FIXTURE_TEST(a_copy_changes_no_row_of_another_event)
 {
-    struct fixture *fixture = *state;
-
     open_with(fixture, "none", "mark", "");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('', '\"old\"'), ('',"
                        " '\"older\"')");
@@ -243,9 +226,9 @@ TEST(a_copy_changes_no_row_of_another_event)
         "TRUNCATE outbox RESTART IDENTITY; INSERT INTO outbox (topic, payload,"
         " status) VALUES ('good', '\"draft\"', 'DRAFT'), ('good', '\"new\"', 'NEW')");
     drain_printed(fixture, 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 2);
+    assert_number(fixture->conn, 2, "SELECT count(*) FROM outbox_parked");
     sql(fixture->conn, "UPDATE outbox_parked SET topic = 'good'");
-    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "--all");
     drain_printed(fixture, 0);
     assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(line->>'payload', ',' ORDER BY"
                                                 " line->>'payload') FROM printed"),
@@ -255,37 +238,30 @@ TEST(a_copy_changes_no_row_of_another_event)
         "DRAFT,SENT");
 }
 
-TEST(a_row_whose_copy_is_dropped_is_left_as_it_is)
+FIXTURE_TEST(a_row_whose_copy_is_dropped_is_left_as_it_is)
 {
-    struct fixture *fixture = *state;
-
     open_with(fixture, "key", "mark", "");
     insert_and_drain(fixture);
-    expect(fixture, run(fixture, "dead", "drop", "3", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "drop", "3");
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 11);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'DEAD'"),
-                     1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_number(fixture->conn, 11, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox WHERE status = 'DEAD'");
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 
-TEST(a_row_whose_values_cannot_be_computed_stays_and_is_computed_anew)
+FIXTURE_TEST(a_row_whose_values_cannot_be_computed_stays_and_is_computed_anew)
 {
-    struct fixture *fixture = *state;
-
     for (int i = 0; i < 2; i++) {
         open_with(fixture, orders[i], "mark", "[outbox.columns]\npayload = \"(details::jsonb)\"\n");
         sql(fixture->conn,
             "INSERT INTO outbox (topic, key, details) SELECT 'good', 'k' || n %% 3, CASE n WHEN 3"
             " THEN '{broken' ELSE n::text END FROM generate_series(1, 12) n");
         drain_printed(fixture, 1);
-        assert_int_equal(
-            sql_number(fixture->conn,
-                       "SELECT count(*) FROM outbox WHERE id = 3 AND status = 'DEAD'"
-                       " AND last_error LIKE '%%invalid input syntax for type json%%'"),
-            1);
+        assert_number(fixture->conn, 1,
+                      "SELECT count(*) FROM outbox WHERE id = 3 AND status = 'DEAD'"
+                      " AND last_error LIKE '%%invalid input syntax for type json%%'");
         sql(fixture->conn, "UPDATE outbox SET details = '3' WHERE id = 3");
-        expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "retry", "--all");
         drain_printed(fixture, 0);
         assert_all_left(fixture, orders[i], "mark");
     }
@@ -305,15 +281,13 @@ static void retry_row_3(struct fixture *fixture)
 {
     sql(fixture->conn, "ALTER TABLE outbox DISABLE TRIGGER keep; UPDATE outbox SET topic = 'good'"
                        " WHERE id = 3; ALTER TABLE outbox ENABLE TRIGGER keep");
-    expect(fixture, run(fixture, "dead", "retry", "3", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "3");
     drain_printed(fixture, 0);
 }
 
 /* Its event has left, and must not leave again and again. */
-TEST(a_row_that_a_trigger_keeps_from_its_mark_holds_nothing_up)
+FIXTURE_TEST(a_row_that_a_trigger_keeps_from_its_mark_holds_nothing_up)
 {
-    struct fixture *fixture = *state;
-
     static const char *const kept[] = {"RAISE 'kept'", "RETURN NULL"};
 
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
@@ -324,18 +298,16 @@ TEST(a_row_that_a_trigger_keeps_from_its_mark_holds_nothing_up)
         assert_says(fixture->process.err, "only its copy");
         assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'payload'"
                                               " = '3'") <= 2);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'payload') FROM"
-                                                   " printed"),
-                         12);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+        assert_number(fixture->conn, 12,
+                      "SELECT count(DISTINCT line->>'payload') FROM"
+                      " printed");
+        assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
     }
 }
 
 /* A full disk is no reason to leave a row unmarked for good. */
-TEST(a_server_that_is_short_of_something_is_waited_for)
+FIXTURE_TEST(a_server_that_is_short_of_something_is_waited_for)
 {
-    struct fixture *fixture = *state;
-
     open_with(fixture, "key", "mark", "");
     sql(fixture->conn, "DROP SEQUENCE IF EXISTS tries; CREATE SEQUENCE tries");
     keep_row_3(fixture, "IF nextval('public.tries') < 8 THEN"
@@ -344,12 +316,11 @@ TEST(a_server_that_is_short_of_something_is_waited_for)
     retry_row_3(fixture);
     assert_null(strstr(fixture->process.err, "only its copy"));
     assert_says(fixture->process.err, "full");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'SENT'"),
-                     12);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_number(fixture->conn, 12, "SELECT count(*) FROM outbox WHERE status = 'SENT'");
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 
-TEST(a_park_list_that_cannot_work_is_named)
+FIXTURE_TEST(a_park_list_that_cannot_work_is_named)
 {
     static const char *const cases[][2] = {
         {"attempts = $attempts", "is still within [outbox] where"},
@@ -362,7 +333,6 @@ TEST(a_park_list_that_cannot_work_is_named)
         {"status = 'FAILED' WHERE true --", "PostgreSQL refuses"},
         {"last_error = $error, status = NULL", "null value in column"},
     };
-    struct fixture *fixture = *state;
 
     open_with(fixture, "key", "mark", "");
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('good')");

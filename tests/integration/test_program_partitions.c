@@ -21,7 +21,7 @@ static int set_up_partitions(void **state)
     (void)fixture_open_empty(state);
     fixture = *state;
     configure_with(fixture, "");
-    expect(fixture, run(fixture, "init", "--partitions", "1000", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--partitions", "1000");
     sql(fixture->conn, "SET client_min_messages = warning");
     return 0;
 }
@@ -50,13 +50,13 @@ static void purge_until(struct fixture *fixture, int rows, const char *nothing)
     int once;
 
     do {
-        expect(fixture, run(fixture, "purge", "--older-than", "1h", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "purge", "--older-than", "1h");
         assert_int_equal(sscanf(fixture->process.out, "purged %d\n", &once), 1);
         purged += once;
     } while ((purged < rows || sql_number(fixture->conn, "%s", nothing) != 0) &&
              harness_now_ms() < deadline_ms);
     assert_int_equal(purged, rows);
-    assert_int_equal(sql_number(fixture->conn, "%s", nothing), 0);
+    assert_number(fixture->conn, 0, "%s", nothing);
 }
 
 static void purge(struct fixture *fixture, int rows)
@@ -64,10 +64,8 @@ static void purge(struct fixture *fixture, int rows)
     purge_until(fixture, rows, "SELECT 0");
 }
 
-TEST(partitions_whose_rows_were_sent_long_ago_are_dropped_and_no_others)
+FIXTURE_TEST(partitions_whose_rows_were_sent_long_ago_are_dropped_and_no_others)
 {
-    struct fixture *fixture = *state;
-
     insert_rows(fixture->conn, 1, 2400);
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('', 'dead', '1')");
     sql(fixture->conn, "SELECT setval('outbox_id_seq', 1)");
@@ -75,13 +73,12 @@ TEST(partitions_whose_rows_were_sent_long_ago_are_dropped_and_no_others)
     make_old(fixture->conn);
     purge(fixture, 0); /* not all of their ids were drawn, says the sequence */
     sql(fixture->conn, "SELECT setval('outbox_id_seq', 2401)");
-    expect(fixture, run(fixture, "purge", "--older-than", "1h", "--dry-run", "-c", fixture->config),
-           0);
+    expect_run(fixture, 0, "purge", "--older-than", "1h", "--dry-run");
     assert_string_equal(fixture->process.out, "would purge 1999\n");
     purge_until(fixture, 1999, PARTITION("p0"));
     purge_until(fixture, 0, PARTITION("p1000"));
-    assert_int_equal(sql_number(fixture->conn, PARTITION("p2000")), 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 401);
+    assert_number(fixture->conn, 1, PARTITION("p2000"));
+    assert_number(fixture->conn, 401, "SELECT count(*) FROM outbox");
     insert_rows(fixture->conn, 2401, 1000); /* beyond all partitions, too */
     drain_printed(fixture, 1);
     assert_printed(fixture, 3400);
@@ -92,9 +89,8 @@ TEST(partitions_whose_rows_were_sent_long_ago_are_dropped_and_no_others)
     assert_printed(fixture, 3401);
 }
 
-TEST(a_row_that_is_committed_late_keeps_its_partition_until_it_was_sent_long_ago)
+FIXTURE_TEST(a_row_that_is_committed_late_keeps_its_partition_until_it_was_sent_long_ago)
 {
-    struct fixture *fixture = *state;
     PGconn *slow = harness_connect(fixture->url);
 
     sql(slow, "BEGIN; SAVEPOINT a");
@@ -104,23 +100,20 @@ TEST(a_row_that_is_committed_late_keeps_its_partition_until_it_was_sent_long_ago
     drain_printed(fixture, 0);
     make_old(fixture->conn);
     purge(fixture, 1000); /* the second partition is empty now */
-    assert_int_equal(sql_number(fixture->conn, PARTITION("p1000")), 1);
+    assert_number(fixture->conn, 1, PARTITION("p1000"));
     sql(slow, "COMMIT");
     purge_until(fixture, 0, PARTITION("p1000"));
-    assert_int_equal(sql_number(fixture->conn, PARTITION("p0")), 1);
+    assert_number(fixture->conn, 1, PARTITION("p0"));
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     2402);
+    assert_number(fixture->conn, 2402, "SELECT count(DISTINCT line->>'id') FROM printed");
     purge(fixture, 0);
     make_old(fixture->conn);
     purge_until(fixture, 999, PARTITION("p0"));
     PQfinish(slow);
 }
 
-TEST(a_row_that_cannot_be_parked_keeps_its_partition)
+FIXTURE_TEST(a_row_that_cannot_be_parked_keeps_its_partition)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS"
                        " 'BEGIN RAISE EXCEPTION ''kept''; END';"
                        " CREATE TRIGGER keep BEFORE DELETE ON outbox FOR EACH ROW WHEN"
@@ -133,12 +126,11 @@ TEST(a_row_that_cannot_be_parked_keeps_its_partition)
     process_stop(&fixture->process, SIGTERM);
     make_old(fixture->conn);
     purge_until(fixture, 1000, PARTITION("p1000"));
-    assert_int_equal(sql_number(fixture->conn, "SELECT min(id) FROM outbox"), 1);
+    assert_number(fixture->conn, 1, "SELECT min(id) FROM outbox");
 }
 
-TEST(an_insert_that_has_drawn_its_id_finds_its_partition)
+FIXTURE_TEST(an_insert_that_has_drawn_its_id_finds_its_partition)
 {
-    struct fixture *fixture = *state;
     PGconn *slow = harness_connect(fixture->url);
 
     sql(fixture->conn, "CREATE FUNCTION waits() RETURNS jsonb LANGUAGE sql VOLATILE AS"
@@ -153,19 +145,18 @@ TEST(an_insert_that_has_drawn_its_id_finds_its_partition)
     drain_printed(fixture, 0);
     make_old(fixture->conn);
     purge(fixture, 1998); /* by emptying them */
-    assert_int_equal(sql_number(fixture->conn, PARTITION("p0")), 1);
+    assert_number(fixture->conn, 1, PARTITION("p0"));
     sql(fixture->conn, "SELECT pg_advisory_unlock(1)");
     PQclear(PQgetResult(slow));
-    assert_int_equal(sql_number(fixture->conn, "SELECT min(id) FROM outbox"), 1);
+    assert_number(fixture->conn, 1, "SELECT min(id) FROM outbox");
     purge(fixture, 0);
     drain_printed(fixture, 0);
     assert_printed(fixture, 2401);
     PQfinish(slow);
 }
 
-TEST(whoever_holds_the_outbox_is_not_waited_for_and_no_insert_waits_for_a_drop)
+FIXTURE_TEST(whoever_holds_the_outbox_is_not_waited_for_and_no_insert_waits_for_a_drop)
 {
-    struct fixture *fixture = *state;
     PGconn *reader = harness_connect(fixture->url);
     struct process purging = {0};
 
@@ -188,9 +179,8 @@ TEST(whoever_holds_the_outbox_is_not_waited_for_and_no_insert_waits_for_a_drop)
     PQfinish(reader);
 }
 
-TEST(relays_make_partitions_ahead_of_the_ids_also_when_these_jump_and_drop_those_behind)
+FIXTURE_TEST(relays_make_partitions_ahead_of_the_ids_also_when_these_jump_and_drop_those_behind)
 {
-    struct fixture *fixture = *state;
     struct process other = {0};
 
     configure_with(fixture, "retention = \"10s\""); /* a round a second */
@@ -204,10 +194,10 @@ TEST(relays_make_partitions_ahead_of_the_ids_also_when_these_jump_and_drop_those
     sql(fixture->conn, "SELECT setval('outbox_id_seq', 500000)");
     insert_rows(fixture->conn, 2401, 10);
     wait_for_number(fixture->conn, 1, "SELECT ((" AHEAD ") >= 3)::int");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_default"), 10);
+    assert_number(fixture->conn, 10, "SELECT count(*) FROM outbox_default");
     sql(fixture->conn, "SELECT setval('outbox_id_seq', 502500)");
     insert_rows(fixture->conn, 2411, 10);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_default"), 10);
+    assert_number(fixture->conn, 10, "SELECT count(*) FROM outbox_default");
     wait_for_number(fixture->conn, 0, PARTITION("p0"));
     process_stop(&other,
                  SIGTERM); /* on a busy machine two rarely leave the table alone for 0.1 s */
@@ -216,18 +206,16 @@ TEST(relays_make_partitions_ahead_of_the_ids_also_when_these_jump_and_drop_those
     process_stop(&fixture->process, SIGTERM);
     load_printed(fixture, fixture->process.out);
     load_printed(fixture, other.out);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2420);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     2420);
+    assert_number(fixture->conn, 2420, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 2420, "SELECT count(DISTINCT line->>'id') FROM printed");
     if (strstr(other.err, "level=error") != NULL)
         fail_msg("%s", other.err);
     assert_null(strstr(other.err, "begin anew"));
     process_free(&other);
 }
 
-TEST(a_partition_that_was_detached_is_sent_once_it_is_attached_again)
+FIXTURE_TEST(a_partition_that_was_detached_is_sent_once_it_is_attached_again)
 {
-    struct fixture *fixture = *state;
     struct process check = {0};
 
     insert_rows(fixture->conn, 1, 500);
@@ -262,9 +250,8 @@ TEST(a_partition_that_was_detached_is_sent_once_it_is_attached_again)
     process_await_words(&fixture->process, "what was not sent of it is gone");
     process_stop(&fixture->process, SIGTERM);
     load_printed(fixture, fixture->process.out);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 1600);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     1600);
+    assert_number(fixture->conn, 1600, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 1600, "SELECT count(DISTINCT line->>'id') FROM printed");
 }
 
 /* The second half of the rows of p0 comes while it is detached, and more is sent meanwhile. */
@@ -288,32 +275,26 @@ TEST(a_purge_keeps_the_unsent_rows_of_a_partition_that_is_attached_again_while_n
 
     attach_with_unsent_rows(fixture);
     purge(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, PARTITION("p0")), 1);
+    assert_number(fixture->conn, 1, PARTITION("p0"));
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 1000);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     1000);
+    assert_number(fixture->conn, 1000, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 1000, "SELECT count(DISTINCT line->>'id') FROM printed");
 }
 
-TEST(rows_that_are_purged_one_by_one_are_judged_after_their_partition_was_noted)
+FIXTURE_TEST(rows_that_are_purged_one_by_one_are_judged_after_their_partition_was_noted)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE VIEW recent AS SELECT * FROM outbox_p0");
     attach_with_unsent_rows(fixture);
     purge(fixture, 0);
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 1000);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     1000);
+    assert_number(fixture->conn, 1000, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 1000, "SELECT count(DISTINCT line->>'id') FROM printed");
     make_old(fixture->conn);
     purge_until(fixture, 700, "SELECT count(*) FROM recent");
 }
 
-TEST(rows_that_were_sent_are_not_sent_again_after_a_restore_into_another_cluster)
+FIXTURE_TEST(rows_that_were_sent_are_not_sent_again_after_a_restore_into_another_cluster)
 {
-    struct fixture *fixture = *state;
-
     insert_rows(fixture->conn, 1, 2400);
     drain_printed(fixture, 0);
     insert_rows(fixture->conn, 2401, 5);
@@ -328,27 +309,23 @@ TEST(rows_that_were_sent_are_not_sent_again_after_a_restore_into_another_cluster
     purge(fixture, 0); /* no relay has begun the positions anew */
     drain_printed(fixture, 0);
     assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed") <= 2415);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     2410);
+    assert_number(fixture->conn, 2410, "SELECT count(DISTINCT line->>'id') FROM printed");
     insert_rows(fixture->conn, 2411, 5);
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     2415);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_control WHERE"
-                                               " name ~ '^partition [0-9]'"),
-                     4);
+    assert_number(fixture->conn, 2415, "SELECT count(DISTINCT line->>'id') FROM printed");
+    assert_number(fixture->conn, 4,
+                  "SELECT count(*) FROM outbox_control WHERE"
+                  " name ~ '^partition [0-9]'");
 }
 
-TEST(a_partition_that_a_foreign_key_or_a_view_needs_is_purged_row_by_row_and_named)
+FIXTURE_TEST(a_partition_that_a_foreign_key_or_a_view_needs_is_purged_row_by_row_and_named)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE VIEW recent AS SELECT * FROM outbox_p0");
     insert_rows(fixture->conn, 1, 2400);
     drain_printed(fixture, 0);
     make_old(fixture->conn);
     purge_until(fixture, 1999, PARTITION("p1000"));
-    assert_int_equal(sql_number(fixture->conn, PARTITION("p0")), 1);
+    assert_number(fixture->conn, 1, PARTITION("p0"));
     expect(fixture, run_command(fixture, "check"), 0);
     assert_says(fixture->process.out, "recent needs partition \"public\".\"outbox_p0\"");
     sql(fixture->conn, "DROP VIEW recent; CREATE TABLE child (id bigint REFERENCES outbox (id))");
@@ -356,14 +333,13 @@ TEST(a_partition_that_a_foreign_key_or_a_view_needs_is_purged_row_by_row_and_nam
     drain_printed(fixture, 0);
     make_old(fixture->conn);
     purge_until(fixture, 1401, "SELECT count(*) FROM outbox");
-    assert_int_equal(sql_number(fixture->conn, PARTITION("p2000")), 1);
+    assert_number(fixture->conn, 1, PARTITION("p2000"));
     expect(fixture, run_command(fixture, "check"), 0);
     assert_says(fixture->process.out, "foreign key child_id_fkey of ");
 }
 
-TEST(while_a_transaction_reads_the_outbox_relays_go_on_and_say_that_partitions_become_few)
+FIXTURE_TEST(while_a_transaction_reads_the_outbox_relays_go_on_and_say_that_partitions_become_few)
 {
-    struct fixture *fixture = *state;
     struct process other = {0};
     PGconn *reader = harness_connect(fixture->url);
 
@@ -385,7 +361,7 @@ TEST(while_a_transaction_reads_the_outbox_relays_go_on_and_say_that_partitions_b
     wait_for_number(fixture->conn, 1, "SELECT ((" AHEAD ") >= 3)::int");
     insert_rows(fixture->conn, 1000, 1500);
     process_await_times(&fixture->process, "\"topic\"", 2499);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_default"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_default");
     process_stop(&fixture->process, SIGTERM);
     PQfinish(reader);
 }
@@ -401,25 +377,24 @@ TEST(rows_at_the_same_place_of_two_partitions_are_parked_explained_and_sent_agai
                        " (2500, '', 'x', '1')"); /* a place of which there is one */
     drain_printed(fixture, 1);
     assert_printed(fixture, 2397);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state ="
-                                               " 'dead' AND id IN (7, 1007, 2007, 2500)"),
-                     4);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 2397);
-    expect(fixture, run(fixture, "explain", "1000", "1001", "2000", "-c", fixture->config), 0);
+    assert_number(fixture->conn, 4,
+                  "SELECT count(*) FROM outbox_parked WHERE state ="
+                  " 'dead' AND id IN (7, 1007, 2007, 2500)");
+    assert_number(fixture->conn, 2397, "SELECT count(*) FROM outbox");
+    expect_run(fixture, 0, "explain", "1000", "1001", "2000");
     assert_says(fixture->process.out, "1000, sent");
     assert_says(fixture->process.out, "k2000");
-    expect(fixture, run(fixture, "replay", "1001", "2001", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "1001", "2001");
     sql(fixture->conn, "DELETE FROM printed");
     drain_printed(fixture, 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'key' IN"
-                                               " ('k1001', 'k2001')"),
-                     2);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2);
+    assert_number(fixture->conn, 2,
+                  "SELECT count(*) FROM printed WHERE line->>'key' IN"
+                  " ('k1001', 'k2001')");
+    assert_number(fixture->conn, 2, "SELECT count(*) FROM printed");
 }
 
-TEST(a_role_that_does_not_own_the_outbox_purges_its_rows_and_is_told_what_it_lacks)
+FIXTURE_TEST(a_role_that_does_not_own_the_outbox_purges_its_rows_and_is_told_what_it_lacks)
 {
-    struct fixture *fixture = *state;
     char role[80];
 
     (void)snprintf(role, sizeof role, "relay_%s", fixture->name);
@@ -430,17 +405,15 @@ TEST(a_role_that_does_not_own_the_outbox_purges_its_rows_and_is_told_what_it_lac
     drain_printed(fixture, 0);
     make_old(fixture->conn);
     purge(fixture, 2400);
-    assert_int_equal(sql_number(fixture->conn, PARTITION("p0")), 1);
+    assert_number(fixture->conn, 1, PARTITION("p0"));
     expect(fixture, run_command(fixture, "check"), 0);
     assert_says(fixture->process.out, "does not own partition");
     assert_says(fixture->process.out, "fix: GRANT \"");
     sql(fixture->conn, "DROP OWNED BY %s; DROP ROLE %s", role, role);
 }
 
-TEST(partitions_that_others_make_are_used_and_dropped_and_their_end_is_foretold)
+FIXTURE_TEST(partitions_that_others_make_are_used_and_dropped_and_their_end_is_foretold)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn,
         "DROP TABLE outbox_default, outbox_p1000;"
         " SELECT set_config('role', pg_get_userbyid(relowner), false) FROM pg_class WHERE oid ="
@@ -464,10 +437,8 @@ TEST(partitions_that_others_make_are_used_and_dropped_and_their_end_is_foretold)
                 " 'outbox'::regclass");
 }
 
-TEST(the_number_of_slices_of_a_partitioned_outbox_can_be_changed)
+FIXTURE_TEST(the_number_of_slices_of_a_partitioned_outbox_can_be_changed)
 {
-    struct fixture *fixture = *state;
-
     insert_rows(fixture->conn, 1, 1500);
     drain_printed(fixture, 0);
     write_relay_toml(fixture, "[outbox]\non_sent = \"position\"\nslices = 8\n" STDOUT_SINK "\n");
@@ -478,18 +449,14 @@ TEST(the_number_of_slices_of_a_partitioned_outbox_can_be_changed)
     assert_printed(fixture, 2200);
 }
 
-TEST(partitions_are_refused_where_they_cannot_be)
+FIXTURE_TEST(partitions_are_refused_where_they_cannot_be)
 {
-    struct fixture *fixture = *state;
-
-    expect(fixture,
-           run(fixture, "init", "--partitions", "1000", "--order-trigger", "-c", fixture->config),
-           2);
+    expect_run(fixture, 2, "init", "--partitions", "1000", "--order-trigger");
     assert_says(fixture->process.err, "chooses the partition before triggers run");
-    expect(fixture, run(fixture, "init", "--partitions", "2000", "-c", fixture->config), 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT value::int FROM outbox_control WHERE name ="
-                                               " 'partition rows'"),
-                     2000);
+    expect_run(fixture, 0, "init", "--partitions", "2000");
+    assert_number(fixture->conn, 2000,
+                  "SELECT value::int FROM outbox_control WHERE name ="
+                  " 'partition rows'");
     write_relay_toml(fixture, "[outbox]\nslices = 4\n" STDOUT_SINK "\n");
     expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, "only with on_sent = \"position\"");

@@ -22,10 +22,10 @@ static void keep_order(struct fixture *fixture)
                                 "poll_interval = \"50ms\"\nbatch = 20\n[retry]\nbackoff = \"1h\"\n"
                                 "backoff_max = \"1h\"\n" STDOUT_SINK "\n",
                                 fixture->url));
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 5); /* other slices, the index */
+    expect_run(fixture, 5, "init"); /* other slices, the index */
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
     sql(fixture->conn, "DROP TABLE IF EXISTS outbox_slice");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
 }
 
 static void insert(struct fixture *fixture, int count)
@@ -39,7 +39,7 @@ static void insert(struct fixture *fixture, int count)
 static void command(struct fixture *fixture, int status, const char *verb, const char *what,
                     const char *name)
 {
-    expect(fixture, run(fixture, verb, what, name, "-c", fixture->config), status);
+    expect_run(fixture, status, verb, what, name);
 }
 
 static long long count_sent(struct fixture *fixture, const char *condition)
@@ -50,22 +50,19 @@ static long long count_sent(struct fixture *fixture, const char *condition)
 /* Between transactions the order is that of their marks; within one it is that of the lines. */
 static void assert_in_order(struct fixture *fixture, struct process *relays, int count)
 {
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT sent_at < max(sent_at) OVER "
-                                "(PARTITION BY key ORDER BY id ROWS BETWEEN UNBOUNDED"
-                                " PRECEDING AND 1 PRECEDING) AND xmin <> lag(xmin) OVER (PARTITION"
-                                " BY key ORDER BY id) AS late FROM " SENT_ROWS ") rows WHERE late"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT sent_at < max(sent_at) OVER "
+                  "(PARTITION BY key ORDER BY id ROWS BETWEEN UNBOUNDED"
+                  " PRECEDING AND 1 PRECEDING) AND xmin <> lag(xmin) OVER (PARTITION"
+                  " BY key ORDER BY id) AS late FROM " SENT_ROWS ") rows WHERE late");
     for (int i = 0; i < count; i++) {
         load_printed(fixture, relays[i].out);
-        assert_int_equal(
-            sql_number(fixture->conn,
-                       "SELECT count(*) FROM (SELECT id < lag(id) OVER (PARTITION BY"
-                       " key ORDER BY place) AS late FROM printed JOIN (SELECT id, key,"
-                       " event_id FROM outbox UNION ALL SELECT id, key, event_id FROM"
-                       " outbox_parked) rows ON event_id::text = line->>'id') l"
-                       " WHERE late"),
-            0);
+        assert_number(fixture->conn, 0,
+                      "SELECT count(*) FROM (SELECT id < lag(id) OVER (PARTITION BY"
+                      " key ORDER BY place) AS late FROM printed JOIN (SELECT id, key,"
+                      " event_id FROM outbox UNION ALL SELECT id, key, event_id FROM"
+                      " outbox_parked) rows ON event_id::text = line->>'id') l"
+                      " WHERE late");
         sql(fixture->conn, "DROP TABLE printed");
     }
 }
@@ -122,9 +119,8 @@ TEST(keys_keep_their_order_while_one_is_paused_and_resumed)
     check_over_pause_and_resume(*state, "key", "k3", "key = 'k3'", 6000);
 }
 
-TEST(rows_of_a_paused_sink_stay_in_the_outbox_until_it_is_resumed)
+FIXTURE_TEST(rows_of_a_paused_sink_stay_in_the_outbox_until_it_is_resumed)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
     struct process relay;
 
@@ -136,8 +132,8 @@ TEST(rows_of_a_paused_sink_stay_in_the_outbox_until_it_is_resumed)
     assert_says(process->out, "sink \"out\" is paused\n");
     insert(fixture, 100);
     process_await_words(&relay, "paused: sink out");
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 100);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_number(fixture->conn, 100, UNSENT);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
     command(fixture, 0, "resume", "sink", "out");
     wait_for_number(fixture->conn, 0, UNSENT);
     process_stop(&relay, SIGTERM);
@@ -147,9 +143,8 @@ TEST(rows_of_a_paused_sink_stay_in_the_outbox_until_it_is_resumed)
 }
 
 /* The batch with which a lane finds its sink paused still settles its dead rows. */
-TEST(a_dead_row_beside_rows_of_a_paused_sink_stops_no_lane)
+FIXTURE_TEST(a_dead_row_beside_rows_of_a_paused_sink_stops_no_lane)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     keep_order(fixture);
@@ -168,9 +163,8 @@ TEST(a_dead_row_beside_rows_of_a_paused_sink_stops_no_lane)
 }
 
 /* The settle of the batch in hand takes a second. */
-TEST(a_pause_returns_when_what_was_claimed_before_is_settled)
+FIXTURE_TEST(a_pause_returns_when_what_was_claimed_before_is_settled)
 {
-    struct fixture *fixture = *state;
     struct process relay;
     int64_t began_ms;
 
@@ -186,41 +180,33 @@ TEST(a_pause_returns_when_what_was_claimed_before_is_settled)
     began_ms = harness_now_ms();
     command(fixture, 0, "pause", "topic", "t");
     assert_true(harness_now_ms() - began_ms < 5000);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
+    assert_number(fixture->conn, 0, UNSENT);
     process_stop(&relay, SIGTERM);
     process_free(&relay);
 }
 
-TEST(a_dead_or_waiting_row_may_be_paused_and_leaves_afterwards)
+FIXTURE_TEST(a_dead_or_waiting_row_may_be_paused_and_leaves_afterwards)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, state, due)"
                        " VALUES (7, gen_random_uuid(), 't', 'retry', now())");
     command(fixture, 0, "pause", "topic", "t");
     expect(fixture, run_drain(fixture), 1);
     assert_string_equal(fixture->process.out, "");
     command(fixture, 0, "resume", "topic", "t");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
 }
 
 /* One key of a topic is paused, another is sent meanwhile. */
-TEST(a_pause_is_not_reported_as_a_missing_destination)
+FIXTURE_TEST(a_pause_is_not_reported_as_a_missing_destination)
 {
-    struct fixture *fixture = *state;
-
     command(fixture, 0, "pause", "key", "k");
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'k'), ('t', 'other')");
-    expect(fixture, run_drain(fixture), 1);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 1, 1);
     assert_null(strstr(fixture->process.err, "the destination"));
 }
 
-TEST(two_pauses_hold_a_row_until_both_are_over)
+FIXTURE_TEST(two_pauses_hold_a_row_until_both_are_over)
 {
-    struct fixture *fixture = *state;
-
     command(fixture, 0, "pause", "topic", "t");
     command(fixture, 0, "pause", "key", "k");
     sql(fixture->conn,
@@ -230,38 +216,34 @@ TEST(two_pauses_hold_a_row_until_both_are_over)
     expect(fixture, run_drain(fixture), 1);
     assert_string_equal(fixture->process.out, "");
     command(fixture, 0, "resume", "key", "k");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 9);
+    expect_drained(fixture, 0, 9);
 }
 
-TEST(pause_lists_what_is_paused_since_when_by_whom_and_why)
+FIXTURE_TEST(pause_lists_what_is_paused_since_when_by_whom_and_why)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
-    expect(fixture, run(fixture, "pause", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "pause");
     assert_string_equal(process->out, "nothing is paused\n");
-    expect(fixture,
-           run(fixture, "pause", "topic", "a.>", "--reason", "ticket 7", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "pause", "topic", "a.>", "--reason", "ticket 7");
     command(fixture, 0, "pause", "key", "k \"1\"");
     command(fixture, 0, "pause", "topic", "a.>");
     assert_says(process->out, "topic \"a.>\" is paused already\n");
-    expect(fixture, run(fixture, "pause", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "pause");
     assert_says(process->out, "topic \"a.>\" since 2");
     assert_says(process->out, " by " HARNESS_RELAY ": ticket 7\n");
     assert_says(process->out, "key \"k \"1\"\" since 2");
     assert_int_equal(count_lines(process->out), 2);
-    expect(fixture, run(fixture, "pause", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "pause", "--json");
     assert_says(process->out, "{\"what\":\"key\",\"name\":\"k \\\"1\\\"\",\"since\":\"");
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
+    expect_run(fixture, 0, "dead", "list");
     assert_string_equal(process->out, "");
     expect(fixture, run_drain(fixture), 0);
 }
 
-TEST(what_cannot_be_paused_is_refused_with_the_way_out)
+FIXTURE_TEST(what_cannot_be_paused_is_refused_with_the_way_out)
 {
-    struct fixture *fixture = *state;
     const struct process *process = &fixture->process;
 
     command(fixture, 2, "pause", "sink", "oout");
@@ -273,19 +255,15 @@ TEST(what_cannot_be_paused_is_refused_with_the_way_out)
     assert_says(process->err, "control character");
     command(fixture, 1, "resume", "topic", "a");
     assert_says(process->err, "topic \"a\" is not paused");
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_control WHERE kind <> 'setting'"),
-        0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_control WHERE kind <> 'setting'");
 }
 
 /* It could be taken for the note that they are meant for the relay. */
-TEST(a_pause_adopts_no_rows)
+FIXTURE_TEST(a_pause_adopts_no_rows)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "COMMENT ON TABLE outbox IS NULL; INSERT INTO outbox (topic) VALUES ('t')");
     command(fixture, 0, "pause", "topic", "x");
     expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, "adopt = true");
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
+    assert_number(fixture->conn, 1, UNSENT);
 }

@@ -88,14 +88,13 @@ static void insert_events(struct fixture *fixture)
         KEYS, EVENTS);
 }
 
-TEST(in_session_mode_two_relays_of_which_one_is_killed_lose_nothing)
+FIXTURE_TEST(in_session_mode_two_relays_of_which_one_is_killed_lose_nothing)
 {
-    struct fixture *fixture = *state;
     struct process first;
     struct process second;
 
     start_pgbouncer(fixture, "session", 20);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.out, "through a connection pooler in session mode");
     insert_events(fixture);
     process_start(&first, NULL, "run", "-c", fixture->config, NULL);
@@ -113,16 +112,15 @@ TEST(in_session_mode_two_relays_of_which_one_is_killed_lose_nothing)
     process_free(&second);
 }
 
-TEST(in_session_mode_inserts_wake_the_relay_and_status_is_answered)
+FIXTURE_TEST(in_session_mode_inserts_wake_the_relay_and_status_is_answered)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     start_pgbouncer(fixture, "session", 20);
     expect(fixture, run(fixture, "init", "--notify", "-c", pooled.direct), 0);
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     wait_for_number(fixture->conn, 1, ARMED);
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, "relays   1 with 2 lanes");
     assert_says(fixture->process.out, "out: up since"); /* only the relay can say that */
     process_stop(&relay, SIGTERM);
@@ -138,9 +136,8 @@ TEST(in_session_mode_inserts_wake_the_relay_and_status_is_answered)
 
 /* The pool has two backends. The application keeps one, for which the session that notifies waits,
  * until the backend that listens is stopped. */
-TEST(in_session_mode_a_late_notification_is_awaited)
+FIXTURE_TEST(in_session_mode_a_late_notification_is_awaited)
 {
-    struct fixture *fixture = *state;
     struct process init;
     PGconn *application;
     pid_t backend;
@@ -169,10 +166,9 @@ static void await_refused(struct process *process)
     process_free(process);
 }
 
-TEST(in_transaction_mode_every_command_refuses_and_leaves_nothing_behind)
+FIXTURE_TEST(in_transaction_mode_every_command_refuses_and_leaves_nothing_behind)
 {
     static const char *const commands[] = {"check", "run", "status"};
-    struct fixture *fixture = *state;
     struct process processes[3];
     PGconn *application;
 
@@ -184,20 +180,19 @@ TEST(in_transaction_mode_every_command_refuses_and_leaves_nothing_behind)
         process_start(&processes[i], NULL, commands[i], "-c", fixture->config, NULL);
     for (size_t i = 0; i < 3; i++)
         await_refused(&processes[i]);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), EVENTS);
+    assert_number(fixture->conn, EVENTS, UNSENT);
     /* The pool's backends are as the application left them. */
     assert_string_equal(sql_text(application, "SHOW search_path"), "\"$user\", public");
     assert_string_equal(sql_text(application, "SHOW statement_timeout"), "0");
-    assert_int_equal(sql_number(application, "SELECT count(*) FROM pg_prepared_statements"), 0);
+    assert_number(application, 0, "SELECT count(*) FROM pg_prepared_statements");
     assert_string_equal(sql_text(application, "SELECT pg_listening_channels()"), "");
     PQfinish(application);
 }
 
 /* While a transaction of another client keeps the first backend, each of the program's goes on in
  * the same other one. */
-TEST(transaction_mode_is_seen_in_a_busy_pool)
+FIXTURE_TEST(transaction_mode_is_seen_in_a_busy_pool)
 {
-    struct fixture *fixture = *state;
     struct process relay;
     PGconn *application;
 

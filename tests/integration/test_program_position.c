@@ -55,19 +55,18 @@ static void assert_sql_error(PGconn *conn, const char *statement)
     " AND (o.id < p.low OR EXISTS (SELECT FROM unnest(p.ends, p.snapshots) s (last, seen)"         \
     " WHERE o.id <= last AND pg_visible_in_snapshot(o.xid, seen))))"
 
-TEST(sent_rows_are_not_touched_and_each_is_sent_once)
+FIXTURE_TEST(sent_rows_are_not_touched_and_each_is_sent_once)
 {
-    struct fixture *fixture = *state;
     insert_rows(fixture->conn, 1, 300);
     drain_printed(fixture, 0);
     insert_rows(fixture->conn, 301, 5);
     drain_printed(fixture, 0);
     drain_printed(fixture, 0);
     assert_printed(fixture, 305);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"
-                                               " AND xmax = 0"),
-                     305);
-    assert_int_equal(sql_number(fixture->conn, UNPASSED), 0);
+    assert_number(fixture->conn, 305,
+                  "SELECT count(*) FROM outbox WHERE sent_at IS NULL"
+                  " AND xmax = 0");
+    assert_number(fixture->conn, 0, UNPASSED);
 }
 
 /* Entries of the outbox's indexes, and rows, that sessions have read before they ended. */
@@ -79,11 +78,10 @@ static long rows_read(struct fixture *fixture)
                       " 'outbox')");
 }
 
-TEST(sent_rows_that_stay_are_not_read_again)
+FIXTURE_TEST(sent_rows_that_stay_are_not_read_again)
 {
     enum { KEPT = 20000, MORE = 40 };
 
-    struct fixture *fixture = *state;
     struct process status;
     long before;
 
@@ -105,9 +103,8 @@ TEST(sent_rows_that_stay_are_not_read_again)
     assert_true(rows_read(fixture) - before < KEPT);
 }
 
-TEST(rows_that_are_committed_late_are_sent_after_the_position_has_passed_their_ids)
+FIXTURE_TEST(rows_that_are_committed_late_are_sent_after_the_position_has_passed_their_ids)
 {
-    struct fixture *fixture = *state;
     PGconn *slow = harness_connect(fixture->url);
     PGconn *prepared = harness_connect(fixture->url);
 
@@ -133,9 +130,8 @@ TEST(rows_that_are_committed_late_are_sent_after_the_position_has_passed_their_i
     PQfinish(prepared);
 }
 
-TEST(ids_that_begin_anew_hide_no_row)
+FIXTURE_TEST(ids_that_begin_anew_hide_no_row)
 {
-    struct fixture *fixture = *state;
     static const char *const changes[] = {
         "TRUNCATE outbox RESTART IDENTITY",
         "DELETE FROM outbox; ALTER SEQUENCE outbox_id_seq RESTART",
@@ -150,8 +146,8 @@ TEST(ids_that_begin_anew_hide_no_row)
         insert_rows(fixture->conn, sent + 1, 150); /* beyond the old position */
         sent += 150;
         sql(fixture->conn, "UPDATE outbox_progress SET settled_at = settled_at - interval '9 d'");
-        expect(fixture, run(fixture, "purge", "--older-than", "7d", "-c", fixture->config), 0);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 150);
+        expect_run(fixture, 0, "purge", "--older-than", "7d");
+        assert_number(fixture->conn, 150, "SELECT count(*) FROM outbox");
         drain_printed(fixture, 0);
         assert_printed(fixture, sent);
     }
@@ -166,9 +162,8 @@ TEST(ids_that_begin_anew_hide_no_row)
 }
 
 /* A setval changes no file node, and the table may be empty when a relay looks. */
-TEST(a_sequence_that_is_set_back_hides_no_row)
+FIXTURE_TEST(a_sequence_that_is_set_back_hides_no_row)
 {
-    struct fixture *fixture = *state;
     static const char *const changes[] = {"setval('outbox_id_seq', 1, false)",
                                           "setval('outbox_id_seq', 1)",
                                           "setval('outbox_id_seq', 20, false)"};
@@ -204,26 +199,20 @@ TEST(a_sequence_that_is_set_back_hides_no_row)
     assert_printed(fixture, sent + 80);
 }
 
-TEST(a_row_that_fails_is_parked_and_its_neighbours_are_passed)
+FIXTURE_TEST(a_row_that_fails_is_parked_and_its_neighbours_are_passed)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT CASE i WHEN 10 THEN '' ELSE"
                        " 't' END, 'k' || i %% 7, to_jsonb(i) FROM generate_series(1, 100) i");
     drain_printed(fixture, 1);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'key' <> 'k3'"), 86);
-    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox_parked WHERE state = 'dead'"),
-                     10);
-    expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
+    assert_number(fixture->conn, 86, "SELECT count(*) FROM printed WHERE line->>'key' <> 'k3'");
+    assert_number(fixture->conn, 10, "SELECT id FROM outbox_parked WHERE state = 'dead'");
+    expect_run(fixture, 0, "dead", "drop", "--all");
     drain_printed(fixture, 0);
     assert_printed(fixture, 99);
 }
 
-TEST(a_row_that_cannot_be_parked_holds_up_its_key_alone_and_is_not_lost)
+FIXTURE_TEST(a_row_that_cannot_be_parked_holds_up_its_key_alone_and_is_not_lost)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE TABLE refers (id bigint REFERENCES outbox)");
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT CASE i WHEN 3 THEN '' ELSE"
                        " 't' END, 'k' || i %% 50, to_jsonb(i) FROM generate_series(1, 100) i;"
@@ -233,26 +222,23 @@ TEST(a_row_that_cannot_be_parked_holds_up_its_key_alone_and_is_not_lost)
     insert_rows(fixture->conn, 101, 100);
     wait_for_number(fixture->conn, 0, UNPASSED);
     stop_relay(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     183); /* row 53 and 15 later ones of its key wait for row 3 */
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 183);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT id FROM outbox_parked WHERE state = 'refused'"), 3);
+    assert_number(fixture->conn, 183,
+                  "SELECT count(DISTINCT line->>'id') FROM printed"); /* row 53 and 15 later ones of
+                                                                         its key wait for row 3 */
+    assert_number(fixture->conn, 183, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 3, "SELECT id FROM outbox_parked WHERE state = 'refused'");
     sql(fixture->conn, "UPDATE outbox_progress SET settled_at = settled_at - interval '9 d'");
-    expect(fixture, run(fixture, "purge", "--older-than", "1h", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "explain", "3", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "purge", "--older-than", "1h");
+    expect_run(fixture, 0, "explain", "3");
     assert_says(fixture->process.out, "refused");
     sql(fixture->conn, "DELETE FROM refers; UPDATE outbox_parked SET due = now() WHERE id = 3");
     drain_printed(fixture, 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT id FROM outbox_parked WHERE state = 'dead'"),
-                     3);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 183);
+    assert_number(fixture->conn, 3, "SELECT id FROM outbox_parked WHERE state = 'dead'");
+    assert_number(fixture->conn, 183, "SELECT count(*) FROM printed");
 }
 
-TEST(a_row_that_cannot_be_read_is_locked_until_it_is_parked)
+FIXTURE_TEST(a_row_that_cannot_be_read_is_locked_until_it_is_parked)
 {
-    struct fixture *fixture = *state;
-
     write_position_config(fixture,
                           BY_POSITION "[outbox.columns]\npayload = \"(public.shown(payload))\"",
                           STDOUT_SINK);
@@ -264,29 +250,26 @@ TEST(a_row_that_cannot_be_read_is_locked_until_it_is_parked)
     insert_rows(fixture->conn, 1, 20);
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'bad', '\"bad\"')");
     drain_printed(fixture, 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT (error LIKE '%%locked: t')::int FROM"
-                                               " outbox_parked WHERE state = 'dead'"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT (error LIKE '%%locked: t')::int FROM"
+                  " outbox_parked WHERE state = 'dead'");
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'b', '\"bad\"');"
                        " CREATE TABLE refers (id bigint REFERENCES outbox);"
                        " INSERT INTO refers SELECT id FROM outbox WHERE key = 'b'");
     drain_printed(fixture, 1);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'refused'"), 1);
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox_parked WHERE state = 'refused'");
     sql(fixture->conn, "DROP TABLE refers; UPDATE outbox_parked SET due = now() WHERE key = 'b'");
     drain_printed(fixture, 1);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"), 2);
+    assert_number(fixture->conn, 2, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'");
     assert_printed(fixture, 20);
 }
 
-TEST(rows_that_cannot_be_parked_are_sent_when_their_topic_is_resumed)
+FIXTURE_TEST(rows_that_cannot_be_parked_are_sent_when_their_topic_is_resumed)
 {
-    struct fixture *fixture = *state;
     struct process command = {0};
 
     sql(fixture->conn, "CREATE TABLE refers (id bigint REFERENCES outbox)");
-    expect(fixture, run(fixture, "pause", "topic", "p", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "pause", "topic", "p");
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload) SELECT CASE i %% 10 WHEN 3 THEN 'p' ELSE"
         " 't' END, 'k' || i %% 7, to_jsonb(i) FROM generate_series(1, 100) i;"
@@ -301,18 +284,17 @@ TEST(rows_that_cannot_be_parked_are_sent_when_their_topic_is_resumed)
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
     stop_relay(fixture);
     assert_printed(fixture, 100);
-    assert_int_equal(sql_number(fixture->conn, "SELECT (count(*) > 0)::int FROM outbox WHERE topic"
-                                               " = 'p' AND sent_at IS NOT NULL"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT (count(*) > 0)::int FROM outbox WHERE topic"
+                  " = 'p' AND sent_at IS NOT NULL");
     sql(fixture->conn, "DROP TABLE refers");
-    expect(fixture, run(fixture, "replay", "3", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "3");
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 101);
+    assert_number(fixture->conn, 101, "SELECT count(*) FROM printed");
 }
 
-TEST(a_subscription_keeps_relays_from_starting)
+FIXTURE_TEST(a_subscription_keeps_relays_from_starting)
 {
-    struct fixture *fixture = *state;
     int status;
 
     sql(fixture->conn, "INSERT INTO pg_subscription_rel (srsubid, srrelid, srsubstate) VALUES (1,"
@@ -323,9 +305,8 @@ TEST(a_subscription_keeps_relays_from_starting)
     assert_says(fixture->process.err, "cannot be the target of a subscription");
 }
 
-TEST(rows_of_a_sink_that_is_away_are_parked_and_leave_in_order_when_it_is_back)
+FIXTURE_TEST(rows_of_a_sink_that_is_away_are_parked_and_leave_in_order_when_it_is_back)
 {
-    struct fixture *fixture = *state;
     char sinks[512];
 
     (void)snprintf(sinks, sizeof sinks,
@@ -352,27 +333,24 @@ TEST(rows_of_a_sink_that_is_away_are_parked_and_leave_in_order_when_it_is_back)
     start_relay(fixture);
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
     stop_relay(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     200);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 200);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT (line->>'payload')::int AS payload,"
-                                " lag((line->>'payload')::int) OVER (PARTITION BY line->>'key',"
-                                " line->>'topic' ORDER BY place) AS before FROM printed) pairs"
-                                " WHERE before > payload"),
-                     0); /* there is no order between two sinks */
+    assert_number(fixture->conn, 200, "SELECT count(DISTINCT line->>'id') FROM printed");
+    assert_number(fixture->conn, 200, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT (line->>'payload')::int AS payload,"
+                  " lag((line->>'payload')::int) OVER (PARTITION BY line->>'key',"
+                  " line->>'topic' ORDER BY place) AS before FROM printed) pairs"
+                  " WHERE before > payload"); /* there is no order between two sinks */
 }
 
-TEST(rows_of_a_paused_sink_are_parked_and_leave_in_order_when_it_is_resumed)
+FIXTURE_TEST(rows_of_a_paused_sink_are_parked_and_leave_in_order_when_it_is_resumed)
 {
-    struct fixture *fixture = *state;
     struct process command = {0};
 
     write_position_config(fixture, BY_POSITION,
                           "[sink.out]\ntype = \"stdout\"\n[sink.other]\ntype = \"stdout\"\n"
                           "[[route]]\nmatch = \"o.>\"\nsink = \"other\"\n"
                           "[[route]]\nmatch = \">\"\nsink = \"out\"");
-    expect(fixture, run(fixture, "pause", "sink", "other", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "pause", "sink", "other");
     start_relay(fixture);
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload) SELECT CASE i %% 2 WHEN 0 THEN"
@@ -388,30 +366,28 @@ TEST(rows_of_a_paused_sink_are_parked_and_leave_in_order_when_it_is_resumed)
     assert_printed(fixture, 200);
 }
 
-TEST(sent_rows_are_replayed_and_purged_by_when_their_slice_has_passed_them)
+FIXTURE_TEST(sent_rows_are_replayed_and_purged_by_when_their_slice_has_passed_them)
 {
-    struct fixture *fixture = *state;
     insert_rows(fixture->conn, 1, 50);
     drain_printed(fixture, 0);
     sql(fixture->conn, "DELETE FROM printed");
-    expect(fixture, run(fixture, "explain", "7", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "explain", "7");
     assert_says(fixture->process.out, "sent");
-    expect(fixture, run(fixture, "replay", "7", "8", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "7", "8");
     insert_rows(fixture->conn, 51, 5);
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 7);
+    assert_number(fixture->conn, 7, "SELECT count(*) FROM printed");
     sql(fixture->conn, "UPDATE outbox_progress SET settled_at = settled_at - interval '2 h'"
                        " WHERE number = 1");
-    expect(fixture, run(fixture, "purge", "--older-than", "1h", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "purge", "--older-than", "1h");
     assert_true(sql_number(fixture->conn, "SELECT count(*) FROM outbox") < 55);
     insert_rows(fixture->conn, 56, 1);
-    expect(fixture, run(fixture, "purge", "--older-than", "1ms", "-c", fixture->config), 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 1);
+    expect_run(fixture, 0, "purge", "--older-than", "1ms");
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox");
 }
 
-TEST(a_table_goes_from_marks_to_positions_to_another_number_of_slices_and_back)
+FIXTURE_TEST(a_table_goes_from_marks_to_positions_to_another_number_of_slices_and_back)
 {
-    struct fixture *fixture = *state;
     int sent = 0;
     static const struct {
         const char *outbox;
@@ -450,18 +426,16 @@ TEST(a_table_goes_from_marks_to_positions_to_another_number_of_slices_and_back)
         expect(fixture, run_drain(fixture), 3);
         assert_says(fixture->process.err, "outbox-relay sql position_leave");
         write_position_config(fixture, steps[i].outbox, STDOUT_SINK);
-        expect(fixture, run(fixture, "sql", "position_leave", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "sql", "position_leave");
         sql(fixture->conn, "%s", fixture->process.out);
     }
     drain_printed(fixture, 0);
     assert_printed(fixture, sent);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
-                     0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
 }
 
-TEST(an_application_can_change_neither_the_place_of_a_row_nor_its_transaction)
+FIXTURE_TEST(an_application_can_change_neither_the_place_of_a_row_nor_its_transaction)
 {
-    struct fixture *fixture = *state;
     static const char *const refused[] = {
         "UPDATE outbox SET key = 'b'",
         "UPDATE outbox SET xid = '3'",
@@ -490,9 +464,8 @@ TEST(an_application_can_change_neither_the_place_of_a_row_nor_its_transaction)
     assert_printed(fixture, 2);
 }
 
-TEST(check_names_what_a_position_cannot_bear)
+FIXTURE_TEST(check_names_what_a_position_cannot_bear)
 {
-    struct fixture *fixture = *state;
     sql(fixture->conn,
         "ALTER TABLE outbox ALTER xid DROP DEFAULT; ALTER SEQUENCE outbox_id_seq CACHE"
         " 20; DROP TRIGGER outbox_relay_position ON outbox;"

@@ -164,33 +164,30 @@ static void write_way(struct fixture *fixture, const struct way *way)
                      password != NULL ? key : ""));
 }
 
-TEST(every_way_relays_a_row)
+FIXTURE_TEST(every_way_relays_a_row)
 {
-    struct fixture *fixture = *state;
-
     set_server(fixture, "good");
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         write_way(fixture, &ways[i]);
         sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
-        expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
-        expect(fixture, run_drain(fixture), 0);
-        assert_int_equal(count_lines(fixture->process.out), 1);
+        expect_run(fixture, 0, "check");
+        expect_drained(fixture, 0, 1);
     }
 }
 
 static void expect_refusal(struct fixture *fixture, const char *cause, const char *fix)
 {
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out, cause);
     assert_says(fixture->process.out, fix);
     expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, cause);
     assert_says(fixture->process.err, fix);
     assert_null(strstr(fixture->process.err, "hunter2"));
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
+    assert_number(fixture->conn, 1, UNSENT);
 }
 
-TEST(a_server_that_is_wrong_is_refused_by_every_way)
+FIXTURE_TEST(a_server_that_is_wrong_is_refused_by_every_way)
 {
     static const struct {
         const char *certificate;
@@ -202,7 +199,6 @@ TEST(a_server_that_is_wrong_is_refused_by_every_way)
         {"other", "does not match host name", "set host in database.url to the name"},
         {NULL, "server does not support SSL", "set ssl = on in the server's postgresql.conf"},
     };
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
     for (size_t s = 0; s < sizeof servers / sizeof *servers; s++) {
@@ -214,7 +210,7 @@ TEST(a_server_that_is_wrong_is_refused_by_every_way)
     }
 }
 
-TEST(a_login_that_is_wrong_is_refused_with_the_key_to_change)
+FIXTURE_TEST(a_login_that_is_wrong_is_refused_with_the_key_to_change)
 {
     static const struct {
         struct way way;
@@ -252,7 +248,6 @@ TEST(a_login_that_is_wrong_is_refused_with_the_key_to_change)
          "definition of service",
          "PGSERVICEFILE"},
     };
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
     set_server(fixture, "good");

@@ -17,10 +17,8 @@ static void assert_refused(struct fixture *fixture, const char *columns, const c
     }
 }
 
-TEST(a_preset_for_another_table_is_refused_with_all_columns_that_are_missing)
+FIXTURE_TEST(a_preset_for_another_table_is_refused_with_all_columns_that_are_missing)
 {
-    struct fixture *fixture = *state;
-
     assert_refused(
         fixture, "",
         "table \"public\".\"outbox\" lacks columns that the preset \"okapi\" uses:"
@@ -33,10 +31,8 @@ TEST(a_preset_for_another_table_is_refused_with_all_columns_that_are_missing)
                    "the preset \"okapi\" uses: payload, status");
 }
 
-TEST(a_table_that_differs_fits_once_the_configuration_says_how)
+FIXTURE_TEST(a_table_that_differs_fits_once_the_configuration_says_how)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
     sql(fixture->conn, "CREATE TABLE events (id bigserial PRIMARY KEY, topic text, key text,"
                        " payload text, state text); ALTER TABLE events OWNER TO " HARNESS_RELAY);
@@ -49,10 +45,8 @@ TEST(a_table_that_differs_fits_once_the_configuration_says_how)
     expect(fixture, run_command(fixture, "check"), 0);
 }
 
-TEST(a_preset_is_printed_and_an_unknown_one_is_refused)
+FIXTURE_TEST(a_preset_is_printed_and_an_unknown_one_is_refused)
 {
-    struct fixture *fixture = *state;
-
     expect(fixture, run(fixture, "config", "--preset", "okapi"), 0);
     assert_says(fixture->process.out, "# Okapi");
     assert_says(fixture->process.out, "[outbox.columns]");
@@ -60,10 +54,8 @@ TEST(a_preset_is_printed_and_an_unknown_one_is_refused)
     assert_says(fixture->process.err, "there is no preset \"okapy\"; known: boolean-column, cap,");
 }
 
-TEST(a_table_of_a_preset_that_does_not_exist_is_not_made)
+FIXTURE_TEST(a_table_of_a_preset_that_does_not_exist_is_not_made)
 {
-    struct fixture *fixture = *state;
-
     write_relay_toml(fixture, "[outbox]\npreset = \"okapi\"\n" STDOUT_SINK "\n");
     expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.err, "init creates only the default table, not that of a preset");

@@ -141,9 +141,8 @@ static const struct form {
      "COMMIT"},
 };
 
-TEST(whatever_keeps_the_lanes_from_progress_is_said_with_its_remedy_and_ends_with_its_cause)
+FIXTURE_TEST(whatever_keeps_the_lanes_from_progress_is_said_with_its_remedy_and_ends_with_its_cause)
 {
-    struct fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
 
     start(fixture);

@@ -30,10 +30,9 @@ static int set_up_races(void **state)
 
 FIXTURE(set_up_races, fixture_close)
 
-TEST(nothing_races_while_rows_are_relayed_and_everything_is_asked_for)
+FIXTURE_TEST(nothing_races_while_rows_are_relayed_and_everything_is_asked_for)
 {
     static const char *const paths[] = {"/", "/metrics", "/status", "/readyz", "/healthz"};
-    struct fixture *fixture = *state;
     struct process relay;
 
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
@@ -46,16 +45,16 @@ TEST(nothing_races_while_rows_are_relayed_and_everything_is_asked_for)
         assert_int_equal(kill(relay.pid, SIGHUP), 0);
         for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
             assert_true(ask("GET", paths[i]) > 0);
-        expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "status", "--json");
         if (round == ROUNDS / 2)
             sql(fixture->conn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
                                " application_name LIKE 'outbox-relay/%%' AND datname ="
                                " current_database()");
         if (round % 3 == 1)
-            expect(fixture, run(fixture, "pause", "topic", "good.>", "-c", fixture->config), 0);
+            expect_run(fixture, 0, "pause", "topic", "good.>");
         if (round % 3 == 2)
-            expect(fixture, run(fixture, "resume", "topic", "good.>", "-c", fixture->config), 0);
-        expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
+            expect_run(fixture, 0, "resume", "topic", "good.>");
+        expect_run(fixture, 0, "dead", "drop", "--all");
     }
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
     await_answer("/metrics", 200, "\noutbox_relay_backlog_rows 0\n");

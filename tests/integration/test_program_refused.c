@@ -84,11 +84,10 @@ static void be_refused(struct fixture *fixture, const struct refusal *refusal)
 
 static void assert_printed_at_most(struct fixture *fixture, int times)
 {
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT FROM printed GROUP BY line->>'id'"
-                                " HAVING count(*) > %d) often",
-                                times),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT FROM printed GROUP BY line->>'id'"
+                  " HAVING count(*) > %d) often",
+                  times);
 }
 
 static void assert_all_are_settled(struct fixture *fixture, const struct refusal *refusal)
@@ -97,10 +96,9 @@ static void assert_all_are_settled(struct fixture *fixture, const struct refusal
     wait_for_number(fixture->conn, 0, unsent(refusal));
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
     stop(fixture);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM copy WHERE event_id::text NOT IN"
-                                " (SELECT line->>'id' FROM printed)"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM copy WHERE event_id::text NOT IN"
+                  " (SELECT line->>'id' FROM printed)");
     if (strcmp(refusal->order, "key") == 0)
         assert_keys_printed_in_order(fixture);
 }
@@ -127,7 +125,7 @@ static void check(struct fixture *fixture, const struct refusal *refusal)
                     "SELECT (min(attempts) >= 3)::int FROM outbox_parked"
                     " WHERE state IN ('refused', 'unsettled')");
     assert_status_says(fixture, "wait");
-    assert_int_equal(sql_number(fixture->conn, "%s", unsent(refusal)), refusal->refused);
+    assert_number(fixture->conn, refusal->refused, "%s", unsent(refusal));
     assert_all_are_settled(fixture, refusal);
     assert_printed_at_most(fixture, times);
 }
@@ -209,7 +207,7 @@ TEST(a_row_that_is_refused_at_commit_is_sent_once_and_named)
     check(*state, &refusal);
 }
 
-TEST(a_row_whose_trigger_ends_the_session_is_sent_twice_at_most)
+FIXTURE_TEST(a_row_whose_trigger_ends_the_session_is_sent_twice_at_most)
 {
     static const struct refusal refusal = {
         "key",
@@ -219,7 +217,6 @@ TEST(a_row_whose_trigger_ends_the_session_is_sent_twice_at_most)
         END_TRIGGER,
         1,
         "ended the session"};
-    struct fixture *fixture = *state;
 
     be_refused(fixture, &refusal);
     sql(fixture->conn, END_TRIGGER);
@@ -244,12 +241,11 @@ TEST(while_every_row_is_refused_nothing_more_is_published)
 
 /* It is dead, and stays in the outbox: a foreign key references it. Its note keeps it out of the
  * claims, and its neighbours leave. */
-TEST(a_row_that_cannot_be_parked_harms_no_other_key)
+FIXTURE_TEST(a_row_that_cannot_be_parked_harms_no_other_key)
 {
     static const struct refusal refusal = {
         "key",   "mark", FOREIGN_KEY "UPDATE outbox SET headers = '{\"nested\": [1]}' WHERE id = 1",
         END_KEY, 1,      "refuses to park this row"};
-    struct fixture *fixture = *state;
 
     be_refused(fixture, &refusal);
     assert_status_says(fixture, "row 1 and its key wait");
@@ -262,7 +258,7 @@ TEST(a_row_that_cannot_be_parked_harms_no_other_key)
 }
 
 /* A parked row whose key has no earlier one among the parked rows is sent. */
-TEST(without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox)
+FIXTURE_TEST(without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox)
 {
     static const struct refusal refusal = {
         "key",
@@ -274,17 +270,15 @@ TEST(without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox)
         END_KEY,
         ROWS / KEYS,
         "rows could not be parked or settled: database: raise_exception"};
-    struct fixture *fixture = *state;
 
     be_refused(fixture, &refusal);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE key = 'k1'"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE key = 'k1'");
     sql(fixture->conn, "DROP FUNCTION keep() CASCADE");
     assert_all_are_settled(fixture, &refusal);
     assert_printed_at_most(fixture, 2);
 }
 
-TEST(parked_rows_that_cannot_be_settled_end_no_relay)
+FIXTURE_TEST(parked_rows_that_cannot_be_settled_end_no_relay)
 {
     static const struct refusal refusal = {
         "key",
@@ -297,7 +291,6 @@ TEST(parked_rows_that_cannot_be_settled_end_no_relay)
         "DROP FUNCTION keep() CASCADE",
         0,
         "rows could not be parked or settled: "};
-    struct fixture *fixture = *state;
 
     be_refused(fixture, &refusal);
     assert_all_are_settled(fixture, &refusal);
@@ -305,11 +298,10 @@ TEST(parked_rows_that_cannot_be_settled_end_no_relay)
 }
 
 /* The application may settle the matter by itself. */
-TEST(a_refused_row_that_the_application_removes_holds_its_key_no_longer)
+FIXTURE_TEST(a_refused_row_that_the_application_removes_holds_its_key_no_longer)
 {
     static const struct refusal refusal = {"key", "delete", FOREIGN_KEY,
                                            "",    1,        "violates foreign key constraint"};
-    struct fixture *fixture = *state;
     struct process drop = {0};
 
     be_refused(fixture, &refusal);
@@ -322,23 +314,19 @@ TEST(a_refused_row_that_the_application_removes_holds_its_key_no_longer)
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
     stop(fixture);
     assert_printed_at_most(fixture, 1);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'payload' = '1000'"),
-        1);
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM printed WHERE line->>'payload' = '1000'");
 }
 
 /* Of 3,000 rows a foreign key keeps every hundredth. */
-TEST(rows_that_cannot_be_purged_are_named_and_all_others_are_purged)
+FIXTURE_TEST(rows_that_cannot_be_purged_are_named_and_all_others_are_purged)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) SELECT 't', now() - interval '1 day'"
                        " FROM generate_series(1, 3000); CREATE TABLE audit (id bigint REFERENCES"
                        " outbox); INSERT INTO audit SELECT id FROM outbox WHERE id %% 100 = 7");
-    expect(fixture, run(fixture, "purge", "--older-than", "1h", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "purge", "--older-than", "1h");
     assert_says(fixture->process.out, "purged 2970");
     assert_says(fixture->process.err, "refuses to delete 30 sent rows, the first is row 7");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 30);
+    assert_number(fixture->conn, 30, "SELECT count(*) FROM outbox");
     sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) SELECT 't', now() - interval '1 day'"
                        " FROM generate_series(1, 2000)");
     write_config(fixture, "retention = \"2s\"", STDOUT_SINK);
@@ -354,7 +342,7 @@ TEST(rows_that_cannot_be_purged_are_named_and_all_others_are_purged)
     process_stop(&fixture->process, SIGTERM);
 }
 
-TEST(check_warns_of_what_may_refuse_a_settle)
+FIXTURE_TEST(check_warns_of_what_may_refuse_a_settle)
 {
     static const struct refusal refusal = {
         "key",
@@ -365,7 +353,6 @@ TEST(check_warns_of_what_may_refuse_a_settle)
         "",
         0,
         ""};
-    struct fixture *fixture = *state;
 
     fill(fixture, &refusal);
     expect(fixture, run_command(fixture, "check"), 0);

@@ -31,9 +31,8 @@ static void await_all_sent(struct fixture *fixture)
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
 }
 
-TEST(sighup_applies_what_can_be_applied_and_names_what_cannot)
+FIXTURE_TEST(sighup_applies_what_can_be_applied_and_names_what_cannot)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     start(fixture, "batch = 500\n" STDOUT_SINK);
@@ -57,9 +56,8 @@ TEST(sighup_applies_what_can_be_applied_and_names_what_cannot)
 }
 
 /* Rows come all the time, and batches of each size are in hand when the next signal comes. */
-TEST(no_row_is_lost_or_repeated_while_the_batch_size_changes)
+FIXTURE_TEST(no_row_is_lost_or_repeated_while_the_batch_size_changes)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
     char rest[128];
 
@@ -79,9 +77,8 @@ TEST(no_row_is_lost_or_repeated_while_the_batch_size_changes)
     assert_all_printed(fixture);
 }
 
-TEST(a_broken_file_leaves_the_running_configuration_and_says_where)
+FIXTURE_TEST(a_broken_file_leaves_the_running_configuration_and_says_where)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     start(fixture, STDOUT_SINK);

@@ -15,7 +15,7 @@ static void keep_order(struct fixture *fixture)
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
     (void)snprintf(fixture->config, sizeof fixture->config, "%s",
                    harness_file("keyed.toml", KEYED_CONFIG, fixture->url));
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
 }
 
 static void drain(struct fixture *fixture)
@@ -43,36 +43,31 @@ static void insert_and_send(struct fixture *fixture, int count)
     drain(fixture);
 }
 
-TEST(a_replayed_row_leaves_once_more_as_it_was_and_marked)
+FIXTURE_TEST(a_replayed_row_leaves_once_more_as_it_was_and_marked)
 {
-    struct fixture *fixture = *state;
-
     insert_and_send(fixture, 10);
     load_drained(fixture);
     sql(fixture->conn, "CREATE TEMP TABLE before AS SELECT * FROM drained;"
                        " CREATE TEMP TABLE rows AS SELECT o.*, xmin AS version FROM outbox o");
-    expect(fixture, run(fixture, "replay", "4", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "4");
     assert_string_equal(fixture->process.out, "replayed 1\n");
     drain(fixture);
     load_drained(fixture);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM drained d JOIN before b USING (id) WHERE"
-                                " d.replayed_at IS NOT NULL AND b.replayed_at IS NULL"
-                                " AND d.line - 'replayed_at' = b.line AND id = (SELECT"
-                                " event_id::text FROM outbox WHERE id = 4)"),
-                     1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM drained"), 1);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT *, xmin FROM outbox EXCEPT SELECT *"
-                                " FROM rows) changed"),
-                     0);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM drained d JOIN before b USING (id) WHERE"
+                  " d.replayed_at IS NOT NULL AND b.replayed_at IS NULL"
+                  " AND d.line - 'replayed_at' = b.line AND id = (SELECT"
+                  " event_id::text FROM outbox WHERE id = 4)");
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM drained");
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT *, xmin FROM outbox EXCEPT SELECT *"
+                  " FROM rows) changed");
     drain(fixture);
     assert_string_equal(fixture->process.out, "");
 }
 
-TEST(rows_are_chosen_by_topic_and_by_when_they_were_sent)
+FIXTURE_TEST(rows_are_chosen_by_topic_and_by_when_they_were_sent)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     insert_and_send(fixture, 50);
@@ -80,10 +75,7 @@ TEST(rows_are_chosen_by_topic_and_by_when_they_were_sent)
     /* more than are looked at in one step, before the first one that is chosen */
     sql(fixture->conn, "INSERT INTO outbox (id, topic, sent_at) OVERRIDING SYSTEM VALUE SELECT -n,"
                        " 'shop.old', now() - interval '3 hours' FROM generate_series(1, 20100) n");
-    expect(fixture,
-           run(fixture, "replay", "--topic", "shop.*", "--since", "2h", "--dry-run", "-c",
-               fixture->config),
-           0);
+    expect_run(fixture, 0, "replay", "--topic", "shop.*", "--since", "2h", "--dry-run");
     assert_says(process->out, "22  sent 2");
     assert_says(process->out, "  shop.paid\n");
     assert_says(process->out, "would replay 15\n");
@@ -91,50 +83,43 @@ TEST(rows_are_chosen_by_topic_and_by_when_they_were_sent)
     sql(fixture->conn, "DELETE FROM outbox WHERE id < 0");
     drain(fixture);
     assert_string_equal(process->out, "");
-    expect(fixture,
-           run(fixture, "replay", "--topic", "shop.*", "--since", "2h", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "--topic", "shop.*", "--since", "2h");
     assert_string_equal(process->out, "replayed 15\n");
     drain(fixture);
     load_drained(fixture);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM drained JOIN outbox ON event_id::text ="
-                                " drained.id WHERE outbox.id > 20 AND topic = 'shop.paid'"),
-                     15);
-    expect(fixture, run(fixture, "replay", "--topic", "mail", "-c", fixture->config), 0);
+    assert_number(fixture->conn, 15,
+                  "SELECT count(*) FROM drained JOIN outbox ON event_id::text ="
+                  " drained.id WHERE outbox.id > 20 AND topic = 'shop.paid'");
+    expect_run(fixture, 0, "replay", "--topic", "mail");
     assert_string_equal(process->out, "replayed 25\n");
     drain(fixture);
     /* Copies that have been sent are no rows to replay. */
-    expect(fixture, run(fixture, "replay", "--since", "30d", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "--since", "30d");
     assert_string_equal(process->out, "replayed 50\n");
 }
 
-TEST(copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet)
+FIXTURE_TEST(copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet)
 {
-    struct fixture *fixture = *state;
-
     keep_order(fixture);
     insert_and_send(fixture, 3000);
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 'new', 'k' || i %% 5,"
                        " to_jsonb(i) FROM generate_series(1, 100) i");
-    expect(fixture,
-           run(fixture, "replay", "--since", "1h", "--rate", "100000", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "--since", "1h", "--rate", "100000");
     drain(fixture);
     load_drained(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM drained"), 3100);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT rows.id < lag(rows.id) OVER"
-                                " (PARTITION BY key ORDER BY place) AS late FROM drained JOIN"
-                                " (SELECT id, key, event_id FROM outbox UNION SELECT id, key,"
-                                " event_id FROM outbox_parked) rows"
-                                " ON event_id::text = drained.id) judged WHERE late"),
-                     0);
+    assert_number(fixture->conn, 3100, "SELECT count(*) FROM drained");
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT rows.id < lag(rows.id) OVER"
+                  " (PARTITION BY key ORDER BY place) AS late FROM drained JOIN"
+                  " (SELECT id, key, event_id FROM outbox UNION SELECT id, key,"
+                  " event_id FROM outbox_parked) rows"
+                  " ON event_id::text = drained.id) judged WHERE late");
 }
 
 /* The relay that settles the first copy cannot see the second one yet. `replay` makes its copy at
  * once, and then asks the relays, which may take longer than the settling. */
-TEST(a_copy_made_while_an_earlier_one_is_settled_follows_at_once)
+FIXTURE_TEST(a_copy_made_while_an_earlier_one_is_settled_follows_at_once)
 {
-    struct fixture *fixture = *state;
     struct process relay;
     struct process first;
 
@@ -150,7 +135,7 @@ TEST(a_copy_made_while_an_earlier_one_is_settled_follows_at_once)
     wait_for_number(fixture->conn, 1,
                     "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
                     " AND datname = current_database()");
-    expect(fixture, run(fixture, "replay", "6", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "6");
     wait_for_number(fixture->conn, 2,
                     "SELECT count(*) FROM outbox_parked WHERE sent_at IS NOT NULL");
     process_wait(&first);
@@ -160,78 +145,65 @@ TEST(a_copy_made_while_an_earlier_one_is_settled_follows_at_once)
     process_free(&relay);
 }
 
-TEST(a_replay_adopts_no_rows)
+FIXTURE_TEST(a_replay_adopts_no_rows)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "COMMENT ON TABLE outbox IS NULL; ALTER TABLE outbox ADD COLUMN status text;"
                        "INSERT INTO outbox (topic, sent_at) VALUES ('t', now()), ('t', NULL)");
-    expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "replay", "1");
     assert_says(fixture->process.err, "applications may write \"sent_at\"");
     say_only_relay_writes(fixture, "outbox.sent_at");
-    expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "replay", "1");
     assert_says(fixture->process.err, "adopt = true");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 
-TEST(a_row_that_had_been_parked_before_it_was_sent_is_replayed_too)
+FIXTURE_TEST(a_row_that_had_been_parked_before_it_was_sent_is_replayed_too)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, state, due)"
                        " VALUES (7, '00000000-0000-0000-0000-00000000000a', 't', 'retry', now())");
     drain(fixture);
-    expect(fixture,
-           run(fixture, "replay", "00000000-0000-0000-0000-00000000000A", "-c", fixture->config),
-           0);
+    expect_run(fixture, 0, "replay", "00000000-0000-0000-0000-00000000000A");
     drain(fixture);
     load_drained(fixture);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM drained WHERE replayed_at IS NOT NULL"), 1);
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM drained WHERE replayed_at IS NOT NULL");
 }
 
-TEST(one_id_that_was_not_sent_replays_none)
+FIXTURE_TEST(one_id_that_was_not_sent_replays_none)
 {
-    struct fixture *fixture = *state;
     const struct process *process = &fixture->process;
 
     insert_and_send(fixture, 3);
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
-    expect(fixture, run(fixture, "replay", "1", "4", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "replay", "1", "4");
     assert_says(process->err, "no row that has been sent has the id \"4\": nothing was done");
-    expect(fixture, run(fixture, "replay", "x'y", "1", "-c", fixture->config), 1);
-    expect(fixture, run(fixture, "replay", "-c", fixture->config), 2);
-    expect(fixture, run(fixture, "replay", "1", "--topic", "t", "-c", fixture->config), 2);
-    expect(fixture, run(fixture, "replay", "1", "--rate", "0", "-c", fixture->config), 2);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    expect_run(fixture, 1, "replay", "x'y", "1");
+    expect_run(fixture, 2, "replay");
+    expect_run(fixture, 2, "replay", "1", "--topic", "t");
+    expect_run(fixture, 2, "replay", "1", "--rate", "0");
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 
-TEST(rows_that_were_deleted_cannot_be_replayed)
+FIXTURE_TEST(rows_that_were_deleted_cannot_be_replayed)
 {
-    struct fixture *fixture = *state;
-
     write_config(fixture, "on_sent = \"delete\"", STDOUT_SINK);
-    expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "replay", "1");
     assert_says(fixture->process.err, "replay needs sent rows");
     assert_says(fixture->process.err, "fix: set [outbox] on_sent = \"mark\"");
 }
 
-TEST(copies_are_made_at_the_rate_that_is_asked_for)
+FIXTURE_TEST(copies_are_made_at_the_rate_that_is_asked_for)
 {
-    struct fixture *fixture = *state;
     int64_t began_ms;
 
     insert_and_send(fixture, 250);
     began_ms = harness_now_ms();
-    expect(fixture, run(fixture, "replay", "--since", "1h", "--rate", "100", "-c", fixture->config),
-           0);
+    expect_run(fixture, 0, "replay", "--since", "1h", "--rate", "100");
     assert_true(harness_now_ms() - began_ms >= 2000);
     assert_string_equal(fixture->process.out, "replayed 250\n");
 }
 
-TEST(an_interrupt_ends_it_after_the_step_in_hand)
+FIXTURE_TEST(an_interrupt_ends_it_after_the_step_in_hand)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     insert_and_send(fixture, 500);
@@ -246,10 +218,8 @@ TEST(an_interrupt_ends_it_after_the_step_in_hand)
     assert_says(process->err, "interrupted after 20 of 500 rows, up to id 20");
 }
 
-TEST(a_table_of_others_without_headers_and_with_uuids_is_replayed)
+FIXTURE_TEST(a_table_of_others_without_headers_and_with_uuids_is_replayed)
 {
-    struct fixture *fixture = *state;
-
     make_their_events(fixture, "aggregatetype, aggregateid, type, payload",
                       "'order', '7', 'Paid', '{\"a\": 1}'");
     sql(fixture->conn, "ALTER TABLE their_events ADD COLUMN sent_at timestamptz");
@@ -258,23 +228,21 @@ TEST(a_table_of_others_without_headers_and_with_uuids_is_replayed)
                  "preset = \"debezium\"\ntable = \"public.their_events\"\nadopt = true\n"
                  "on_sent = \"mark\"\n[outbox.columns]\nsent_at = \"sent_at\"",
                  STDOUT_SINK);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
+    expect_run(fixture, 5, "init");
     execute_printed(fixture);
     drain(fixture);
-    expect(fixture, run(fixture, "replay", "--topic", "order", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "--topic", "order");
     assert_string_equal(fixture->process.out, "replayed 1\n");
     drain(fixture);
     load_drained(fixture);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM drained JOIN their_events t ON t.id::text ="
-                                " drained.id WHERE replayed_at IS NOT NULL"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM drained JOIN their_events t ON t.id::text ="
+                  " drained.id WHERE replayed_at IS NOT NULL");
 }
 
 /* JetStream drops what bears an id that it has had within its window. */
-TEST(jetstream_stores_a_replayed_row_again)
+FIXTURE_TEST(jetstream_stores_a_replayed_row_again)
 {
-    struct fixture *fixture = *state;
     char command[512];
     char rest[512];
     FILE *reader;
@@ -291,7 +259,7 @@ TEST(jetstream_stores_a_replayed_row_again)
     sql(fixture->conn, "INSERT INTO outbox (topic, headers) VALUES ('a', '{\"h\": \"1\"}'),"
                        " ('b', NULL)");
     drain(fixture);
-    expect(fixture, run(fixture, "replay", "1", "2", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "1", "2");
     drain(fixture);
     (void)snprintf(command, sizeof command, "build/reader nats %s %s", harness_env("TEST_NATS_URL"),
                    fixture->name);

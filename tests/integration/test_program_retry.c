@@ -47,10 +47,8 @@ static void assert_unchanged(struct fixture *fixture, const char *before)
     assert_string_equal(digest(fixture), before);
 }
 
-TEST(retry_by_id_makes_a_dead_and_a_waiting_row_due_at_once)
+FIXTURE_TEST(retry_by_id_makes_a_dead_and_a_waiting_row_due_at_once)
 {
-    struct fixture *fixture = *state;
-
     park_five(fixture);
     DEAD(fixture, 0, "retry", "1", "2", "00000000-0000-0000-0000-0000000000A3");
     assert_string_equal(fixture->process.out, "3 rows will be tried again\n");
@@ -59,19 +57,16 @@ TEST(retry_by_id_makes_a_dead_and_a_waiting_row_due_at_once)
     assert_string_equal(ids_where(fixture, "state IN ('dead', 'sent') AND attempts = 9"), "4,5");
 }
 
-TEST(drop_by_id_deletes_a_dead_and_a_waiting_row)
+FIXTURE_TEST(drop_by_id_deletes_a_dead_and_a_waiting_row)
 {
-    struct fixture *fixture = *state;
-
     park_five(fixture);
     DEAD(fixture, 0, "drop", "1", "00000000-0000-0000-0000-0000000000a3");
     assert_string_equal(fixture->process.out, "dropped 2\n");
     assert_string_equal(ids_where(fixture, "true"), "2,4,5");
 }
 
-TEST(when_one_id_is_missing_nothing_is_done)
+FIXTURE_TEST(when_one_id_is_missing_nothing_is_done)
 {
-    struct fixture *fixture = *state;
     char before[64];
 
     park_five(fixture);
@@ -89,7 +84,7 @@ TEST(when_one_id_is_missing_nothing_is_done)
     assert_unchanged(fixture, before);
 }
 
-TEST(a_hostile_id_is_just_not_found)
+FIXTURE_TEST(a_hostile_id_is_just_not_found)
 {
     static const char *const ids[] = {"' OR '1'='1",
                                       "1; DROP TABLE outbox_parked",
@@ -106,7 +101,6 @@ TEST(a_hostile_id_is_just_not_found)
                                       "{00000000-0000-0000-0000-0000000000a1}",
                                       "\033[2J",
                                       "$1"};
-    struct fixture *fixture = *state;
     char before[64];
 
     park_five(fixture);
@@ -123,10 +117,8 @@ TEST(a_hostile_id_is_just_not_found)
     assert_unchanged(fixture, before);
 }
 
-TEST(a_negative_id_stands_behind_two_dashes)
+FIXTURE_TEST(a_negative_id_stands_behind_two_dashes)
 {
-    struct fixture *fixture = *state;
-
     park_five(fixture);
     sql(fixture->conn, "UPDATE outbox_parked SET id = -5 WHERE id = 5");
     DEAD(fixture, 2, "drop", "-5");
@@ -134,10 +126,8 @@ TEST(a_negative_id_stands_behind_two_dashes)
     assert_string_equal(ids_where(fixture, "true"), "1,2,3,4");
 }
 
-TEST(all_and_filters_choose_dead_rows_only)
+FIXTURE_TEST(all_and_filters_choose_dead_rows_only)
 {
-    struct fixture *fixture = *state;
-
     park_five(fixture);
     DEAD(fixture, 0, "retry", "--topic", "order.a");
     assert_string_equal(fixture->process.out, "1 row will be tried again\n");
@@ -156,10 +146,8 @@ TEST(all_and_filters_choose_dead_rows_only)
 }
 
 /* A row that waits for a broker is sent once that has mended: it is named by its id. */
-TEST(a_topic_chooses_rows_that_wait_for_a_configuration_too)
+FIXTURE_TEST(a_topic_chooses_rows_that_wait_for_a_configuration_too)
 {
-    struct fixture *fixture = *state;
-
     park_five(fixture);
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, topic, key, type, state, due, waits_for)"
@@ -184,9 +172,8 @@ TEST(a_topic_chooses_rows_that_wait_for_a_configuration_too)
     assert_string_equal(ids_where(fixture, "id > 5"), "7,9,10,11");
 }
 
-TEST(a_dry_run_shows_the_rows_and_changes_nothing)
+FIXTURE_TEST(a_dry_run_shows_the_rows_and_changes_nothing)
 {
-    struct fixture *fixture = *state;
     char before[64];
 
     park_five(fixture);
@@ -207,10 +194,8 @@ TEST(a_dry_run_shows_the_rows_and_changes_nothing)
     assert_unchanged(fixture, before);
 }
 
-TEST(the_result_as_json_names_each_row)
+FIXTURE_TEST(the_result_as_json_names_each_row)
 {
-    struct fixture *fixture = *state;
-
     park_five(fixture);
     DEAD(fixture, 0, "retry", "1", "--json");
     assert_int_equal(count_lines(fixture->process.out), 1);
@@ -230,10 +215,8 @@ static void park_ten_thousand(struct fixture *fixture)
         " FROM generate_series(1, 10000) i");
 }
 
-TEST(ten_thousand_dead_rows_are_retried_at_once)
+FIXTURE_TEST(ten_thousand_dead_rows_are_retried_at_once)
 {
-    struct fixture *fixture = *state;
-
     park_ten_thousand(fixture);
     DEAD(fixture, 0, "retry", "--all", "--dry-run", "--json");
     assert_int_equal(count_lines(fixture->process.out), 10000);
@@ -241,15 +224,12 @@ TEST(ten_thousand_dead_rows_are_retried_at_once)
     assert_int_equal(count_lines(fixture->process.out), 1 + 10000);
     DEAD(fixture, 0, "retry", "--all");
     assert_string_equal(fixture->process.out, "10000 rows will be tried again\n");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE " RETRIED),
-                     10000);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 10000);
+    assert_number(fixture->conn, 10000, "SELECT count(*) FROM outbox_parked WHERE " RETRIED);
+    expect_drained(fixture, 0, 10000);
 }
 
-TEST(as_many_ids_as_xargs_hands_over_are_looked_up_at_once)
+FIXTURE_TEST(as_many_ids_as_xargs_hands_over_are_looked_up_at_once)
 {
-    struct fixture *fixture = *state;
     char command[1024];
     char line[64];
     FILE *pipe;
@@ -265,27 +245,22 @@ TEST(as_many_ids_as_xargs_hands_over_are_looked_up_at_once)
 }
 
 /* The outbox has nothing for the sink that is away, so that is no reason to wait. */
-TEST(a_drain_sends_a_parked_row_of_one_sink_while_another_is_away)
+FIXTURE_TEST(a_drain_sends_a_parked_row_of_one_sink_while_another_is_away)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
     write_relay_toml(fixture, "[relay]\npoll_interval = \"50ms\"\n[sink.out]\ntype = \"stdout\"\n"
                               "[sink.gone]\ntype = \"nats\"\nservers = [\"nats://127.0.0.1:1\"]\n"
                               "stream = \"S\"\n[[route]]\nmatch = \"gone\"\nsink = \"gone\"\n"
                               "[[route]]\nmatch = \">\"\nsink = \"out\"\n");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, event_id, topic, key, payload, created_at, state, due)"
         " VALUES (1, gen_random_uuid(), 'here', 'k', '1', now(), 'retry', now())");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
 }
 
-TEST(a_scheduled_row_that_is_retried_behind_another_keeps_its_time)
+FIXTURE_TEST(a_scheduled_row_that_is_retried_behind_another_keeps_its_time)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, state, due)"
         " VALUES (1, gen_random_uuid(), 't', 'k', now(), 'dead', NULL),"
@@ -301,9 +276,8 @@ static void await_relay(struct fixture *fixture)
                     " 'outbox-relay/%/_' AND datname = current_database()");
 }
 
-TEST(a_running_relay_delivers_a_retried_row_with_its_event_id)
+FIXTURE_TEST(a_running_relay_delivers_a_retried_row_with_its_event_id)
 {
-    struct fixture *fixture = *state;
     struct process relay;
     char event_id[64];
     char expected[128];
@@ -332,9 +306,8 @@ TEST(a_running_relay_delivers_a_retried_row_with_its_event_id)
     DEAD(fixture, 1, "retry", event_id);
 }
 
-TEST(rows_that_a_relay_holds_are_not_waited_for_without_end)
+FIXTURE_TEST(rows_that_a_relay_holds_are_not_waited_for_without_end)
 {
-    struct fixture *fixture = *state;
     PGconn *relay = harness_connect(fixture->url);
     char before[64];
 
@@ -374,36 +347,30 @@ static void change_meanwhile(struct fixture *fixture, const char *change, int st
     PQfinish(other);
 }
 
-TEST(a_row_that_leaves_while_its_id_waits_for_the_lock_is_missing)
+FIXTURE_TEST(a_row_that_leaves_while_its_id_waits_for_the_lock_is_missing)
 {
-    struct fixture *fixture = *state;
-
     change_meanwhile(fixture, "state = 'sent', sent_at = now(), due = NULL WHERE id = 2", 1, "drop",
                      "1", "2");
     assert_says(fixture->process.err, "no parked or dead row has id \"2\": nothing was done");
     assert_string_equal(ids_where(fixture, "true"), "1,2,3,4,5");
 }
 
-TEST(a_row_that_dies_while_its_id_waits_for_the_lock_is_retried)
+FIXTURE_TEST(a_row_that_dies_while_its_id_waits_for_the_lock_is_retried)
 {
-    struct fixture *fixture = *state;
-
     change_meanwhile(fixture, "state = 'dead', due = NULL, attempts = 10 WHERE id = 2", 0, "retry",
                      "1", "2");
     assert_string_equal(ids_where(fixture, RETRIED), "1,2");
 }
 
-TEST(a_row_that_is_retried_while_a_filter_waits_for_the_lock_is_not_dropped)
+FIXTURE_TEST(a_row_that_is_retried_while_a_filter_waits_for_the_lock_is_not_dropped)
 {
-    struct fixture *fixture = *state;
-
     change_meanwhile(fixture, "state = 'retry', due = now(), attempts = 0 WHERE id = 5", 0, "drop",
                      "--all", NULL);
     assert_string_equal(fixture->process.out, "dropped 1\n");
     assert_string_equal(ids_where(fixture, "true"), "2,3,4,5");
 }
 
-TEST(mistakes_are_refused_before_anything_is_touched)
+FIXTURE_TEST(mistakes_are_refused_before_anything_is_touched)
 {
     static const char *const mistakes[][5] = {
         {"retry"},
@@ -427,7 +394,6 @@ TEST(mistakes_are_refused_before_anything_is_touched)
         {"list", "--dead"},
         {"retry", "--older-than", "7d"},
     };
-    struct fixture *fixture = *state;
     char before[64];
 
     park_five(fixture);
@@ -439,24 +405,22 @@ TEST(mistakes_are_refused_before_anything_is_touched)
         assert_string_equal(fixture->process.out, "");
         assert_says(fixture->process.err, "dead");
     }
-    expect(fixture, run(fixture, "dead", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "dead");
     assert_says(fixture->process.err, "usage: outbox-relay dead list | show ID | retry|drop");
     assert_unchanged(fixture, before);
 }
 
-TEST(a_table_of_somebody_else_is_served_by_its_own_ids)
+FIXTURE_TEST(a_table_of_somebody_else_is_served_by_its_own_ids)
 {
-    struct fixture *fixture = *state;
-
     make_their_events(fixture, "id, aggregatetype, aggregateid, type",
                       "'00000000-0000-0000-0000-0000000000ab', 'bad', 'k', 'T'");
     write_config(fixture,
                  "table = \"public.their_events\"\npreset = \"debezium\"\non_sent = \"delete\"\n"
                  "adopt = true",
                  STDOUT_SINK "\n[[route]]\nmatch = \"good\"\nsink = \"out\"");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     expect(fixture, run_drain(fixture), 1);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+    expect_run(fixture, 4, "check");
     assert_says(fixture->process.out, "a row waits with topic \"bad\": no [[route]] matches");
     DEAD(fixture, 0, "show", "00000000-0000-0000-0000-0000000000AB");
     assert_says(fixture->process.out, "created_at    (null)\n");
@@ -466,10 +430,8 @@ TEST(a_table_of_somebody_else_is_served_by_its_own_ids)
     DEAD(fixture, 0, "drop", "00000000-0000-0000-0000-0000000000ab");
 }
 
-TEST(without_the_tables_or_the_server_the_status_is_3)
+FIXTURE_TEST(without_the_tables_or_the_server_the_status_is_3)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox_parked, outbox_control");
     DEAD(fixture, 3, "retry", "--all");
     assert_says(fixture->process.err, "fix: outbox-relay init");

@@ -40,7 +40,7 @@ static void write_config_as(struct fixture *fixture, const char *role, const cha
 }
 
 /* The owner's trigger would make him a superuser. */
-TEST(a_superuser_writes_nothing_for_the_owners_triggers)
+FIXTURE_TEST(a_superuser_writes_nothing_for_the_owners_triggers)
 {
     static const char *const commands[][5] = {
         {"emit", "t", "k", "1"},         {"pause", "topic", "t"},
@@ -48,7 +48,6 @@ TEST(a_superuser_writes_nothing_for_the_owners_triggers)
         {"dead", "retry", "--all"},      {"dead", "drop", "--all"},
         {"purge", "--older-than", "1d"},
     };
-    struct fixture *fixture = *state;
 
     sql(fixture->conn,
         "SET ROLE " HARNESS_RELAY "; CREATE FUNCTION rise() RETURNS trigger LANGUAGE plpgsql AS"
@@ -64,11 +63,9 @@ TEST(a_superuser_writes_nothing_for_the_owners_triggers)
                3);
         assert_says(fixture->process.err, "is a superuser");
     }
-    expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM pg_roles WHERE rolname = '" HARNESS_RELAY
-                                "' AND rolsuper"),
-                     0);
+    expect_run(fixture, 0, "dead", "list");
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM pg_roles WHERE rolname = '" HARNESS_RELAY "' AND rolsuper");
     sql(fixture->conn, "DROP FUNCTION rise() CASCADE");
     write_config_as(fixture, "postgres", "allow_superuser = true");
     expect(fixture, run(fixture, "emit", "-c", fixture->config, "t", "k", "1"), 0);
@@ -76,7 +73,7 @@ TEST(a_superuser_writes_nothing_for_the_owners_triggers)
 
 /* PostgreSQL evaluates what is constant in them when it plans a query. A constraint runs when init
  * adds the column, a cast when a value is shown. */
-TEST(no_function_of_the_owner_runs_for_a_superuser)
+FIXTURE_TEST(no_function_of_the_owner_runs_for_a_superuser)
 {
     static const char *const forms[] = {
         "CREATE INDEX rising ON outbox ((id + risen(1)))",
@@ -98,7 +95,6 @@ TEST(no_function_of_the_owner_runs_for_a_superuser)
         {"status"},      {"dead", "list"},       {"emit", "t"},       {"pause", "topic", "t"},
         {"replay", "1"}, {"purge", "--dry-run"},
     };
-    struct fixture *fixture = *state;
 
     for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
         sql(fixture->conn, "SET client_min_messages = warning; DROP SCHEMA public CASCADE;"
@@ -125,17 +121,16 @@ TEST(no_function_of_the_owner_runs_for_a_superuser)
                 strstr(strcmp(words[0], "check") == 0 ? fixture->process.out : fixture->process.err,
                        "is a superuser, or may become one"));
         }
-        assert_int_equal(sql_number(fixture->conn,
-                                    "SELECT count(*) FROM pg_roles WHERE rolname = '" HARNESS_RELAY
-                                    "' AND rolsuper"),
-                         0);
+        assert_number(fixture->conn, 0,
+                      "SELECT count(*) FROM pg_roles WHERE rolname = '" HARNESS_RELAY
+                      "' AND rolsuper");
     }
 }
 
 /* With the rights of the server's user of the operating system anything can be had. */
 /* So does what the configuration names, when it is parsed and planned, and a trigger when a mark is
  * tried. */
-TEST(no_sql_of_the_configuration_runs_the_owners_functions_for_a_superuser)
+FIXTURE_TEST(no_sql_of_the_configuration_runs_the_owners_functions_for_a_superuser)
 {
     static const char *const configurations[] = {
         "where = \"public.rise(type) IS NULL\"\n",
@@ -147,7 +142,6 @@ TEST(no_sql_of_the_configuration_runs_the_owners_functions_for_a_superuser)
     };
     static const char *const commands[][2] = {
         {"init", NULL}, {"check", NULL}, {"status", NULL}, {"dead", "list"}};
-    struct fixture *fixture = *state;
     const char *at = strchr(fixture->url, '@');
 
     sql(fixture->conn,
@@ -177,20 +171,16 @@ TEST(no_sql_of_the_configuration_runs_the_owners_functions_for_a_superuser)
                                             "[outbox]\norder = \"none\"\nadopt = true\nwhere ="
                                             " \"type IS NULL\"\nmark = \"type = 'SENT'\"\n",
                                 at));
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out, "is a superuser");
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM pg_roles WHERE rolname = '" HARNESS_RELAY
-                                "' AND rolsuper"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM pg_roles WHERE rolname = '" HARNESS_RELAY "' AND rolsuper");
     sql(fixture->conn, "DROP FUNCTION rise() CASCADE; DROP FUNCTION rise(text) CASCADE; DROP"
                        " FUNCTION rise_now()");
 }
 
-TEST(a_role_that_may_run_programs_on_the_server_counts_as_a_superuser)
+FIXTURE_TEST(a_role_that_may_run_programs_on_the_server_counts_as_a_superuser)
 {
-    struct fixture *fixture = *state;
-
     make_nobody(fixture);
     sql(fixture->conn, "GRANT ALL ON outbox, outbox_parked, outbox_control TO " NOBODY
                        "; GRANT pg_execute_server_program TO " NOBODY);
@@ -203,9 +193,8 @@ TEST(a_role_that_may_run_programs_on_the_server_counts_as_a_superuser)
     drop_nobody(fixture);
 }
 
-TEST(init_takes_over_no_function_of_another_role)
+FIXTURE_TEST(init_takes_over_no_function_of_another_role)
 {
-    struct fixture *fixture = *state;
     PGconn *nobody;
 
     make_nobody(fixture);
@@ -213,25 +202,24 @@ TEST(init_takes_over_no_function_of_another_role)
     sql(nobody, "CREATE FUNCTION public.outbox_notify() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN"
                 " RETURN NULL; END$$");
     write_config_as(fixture, "postgres", "");
-    expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "init", "--notify");
     assert_says(fixture->process.err, "belongs to role " NOBODY);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_trigger WHERE tgname ="
-                                               " 'outbox_notify'"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM pg_trigger WHERE tgname ="
+                  " 'outbox_notify'");
     sql(fixture->conn, "CREATE TRIGGER outbox_notify AFTER INSERT ON outbox FOR EACH STATEMENT"
                        " EXECUTE FUNCTION public.outbox_notify()");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out, "belongs to role " NOBODY);
     sql(nobody, "DROP FUNCTION public.outbox_notify() CASCADE");
-    expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--notify");
     PQfinish(nobody);
     drop_nobody(fixture);
 }
 
 /* Any role may take it, and wait for ever. */
-TEST(an_advisory_lock_that_somebody_holds_is_named)
+FIXTURE_TEST(an_advisory_lock_that_somebody_holds_is_named)
 {
-    struct fixture *fixture = *state;
     PGconn *nobody;
     char pid[32];
 
@@ -251,13 +239,12 @@ TEST(an_advisory_lock_that_somebody_holds_is_named)
     drop_nobody(fixture);
 }
 
-TEST(check_names_who_holds_the_lock_of_the_trigger_without_a_right_to_it)
+FIXTURE_TEST(check_names_who_holds_the_lock_of_the_trigger_without_a_right_to_it)
 {
     static const char *const locks[] = {"pg_advisory_lock", "pg_advisory_lock_shared"};
-    struct fixture *fixture = *state;
     PGconn *nobody;
 
-    expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--notify");
     expect(fixture, run_command(fixture, "check"), 0);
     assert_null(strstr(fixture->process.out, "advisory lock"));
     make_nobody(fixture);

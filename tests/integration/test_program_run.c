@@ -8,9 +8,8 @@
 
 FIXTURE(set_up, fixture_close)
 
-TEST(sigterm_settles_what_was_sent_and_exits_0)
+FIXTURE_TEST(sigterm_settles_what_was_sent_and_exits_0)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
     long long sent;
 
@@ -29,9 +28,8 @@ TEST(sigterm_settles_what_was_sent_and_exits_0)
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"                     \
     " AND state = 'active' AND wait_event = 'PgSleep'"
 
-TEST(a_second_sigterm_ends_the_program_while_a_purge_hangs)
+FIXTURE_TEST(a_second_sigterm_ends_the_program_while_a_purge_hangs)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     write_config(fixture, "retention = \"1s\"", STDOUT_SINK);
@@ -45,13 +43,12 @@ TEST(a_second_sigterm_ends_the_program_while_a_purge_hangs)
     assert_int_equal(kill(process->pid, SIGTERM), 0);
     process_await_words(process, "stopping");
     process_stop(process, SIGTERM);
-    assert_int_equal(sql_number(fixture->conn, SLEEPERS), 1);
+    assert_number(fixture->conn, 1, SLEEPERS);
     expect(fixture, process->status, 1);
 }
 
-TEST(run_waits_for_new_rows_and_three_relays_share_them)
+FIXTURE_TEST(run_waits_for_new_rows_and_three_relays_share_them)
 {
-    struct fixture *fixture = *state;
     struct process relays[3];
     int lines = 0;
 
@@ -69,9 +66,8 @@ TEST(run_waits_for_new_rows_and_three_relays_share_them)
     assert_int_equal(lines, 5000);
 }
 
-TEST(a_relay_killed_in_flight_loses_nothing)
+FIXTURE_TEST(a_relay_killed_in_flight_loses_nothing)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(i)"
@@ -83,7 +79,7 @@ TEST(a_relay_killed_in_flight_loses_nothing)
     load_printed(fixture, process->out);
     expect(fixture, run_drain(fixture), 0);
     load_printed(fixture, process->out);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
+    assert_number(fixture->conn, 0, UNSENT);
     assert_all_printed(fixture);
     assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed") <=
                 100000 + 2 * 500); /* lanes x batch */
@@ -97,17 +93,14 @@ static void write_config_with_a_sink_that_is_away(struct fixture *fixture)
                  "servers = [\"nats://127.0.0.1:1\"]");
 }
 
-TEST(a_drain_ends_when_nothing_is_left_although_the_broker_is_away)
+FIXTURE_TEST(a_drain_ends_when_nothing_is_left_although_the_broker_is_away)
 {
-    struct fixture *fixture = *state;
-
     write_config_with_a_sink_that_is_away(fixture);
     expect(fixture, run_drain(fixture), 0);
 }
 
-TEST(a_drain_waits_for_a_broker_while_a_row_is_left)
+FIXTURE_TEST(a_drain_waits_for_a_broker_while_a_row_is_left)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     write_config_with_a_sink_that_is_away(fixture);
@@ -120,19 +113,16 @@ TEST(a_drain_waits_for_a_broker_while_a_row_is_left)
     expect(fixture, process->status, 0);
 }
 
-TEST(a_schema_problem_at_the_start_exits_3_with_the_remedy)
+FIXTURE_TEST(a_schema_problem_at_the_start_exits_3_with_the_remedy)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox");
-    expect(fixture, run(fixture, "run", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "run");
     assert_says(fixture->process.err, "table \"public\".\"outbox\" does not exist");
     assert_says(fixture->process.err, "outbox-relay init");
 }
 
-TEST(an_unreachable_database_is_waited_for)
+FIXTURE_TEST(an_unreachable_database_is_waited_for)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://postgres@127.0.0.1:1/x");
@@ -143,9 +133,8 @@ TEST(an_unreachable_database_is_waited_for)
     expect(fixture, process->status, 0);
 }
 
-TEST(a_closed_stdout_ends_the_relay_with_the_broker_status)
+FIXTURE_TEST(a_closed_stdout_ends_the_relay_with_the_broker_status)
 {
-    struct fixture *fixture = *state;
     char command[1024];
     FILE *pipe;
 
@@ -164,9 +153,8 @@ TEST(a_closed_stdout_ends_the_relay_with_the_broker_status)
 
 /* One lane is in the middle of its settlement while the other fails: its output file may not grow
  * any more. */
-TEST(the_first_signal_after_a_lane_has_failed_still_lets_the_others_settle)
+FIXTURE_TEST(the_first_signal_after_a_lane_has_failed_still_lets_the_others_settle)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
     const struct rlimit limited = {.rlim_cur = 64 * 1024, .rlim_max = RLIM_INFINITY};
     struct rlimit before;
@@ -193,14 +181,13 @@ TEST(the_first_signal_after_a_lane_has_failed_still_lets_the_others_settle)
     process_stop(process, SIGTERM);
     expect(fixture, process->status, 4);
     assert_says(process->err, "File too large");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE topic = 'small'"
-                                               " AND sent_at IS NOT NULL"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM outbox WHERE topic = 'small'"
+                  " AND sent_at IS NOT NULL");
 }
 
-TEST(a_running_relay_purges_by_itself)
+FIXTURE_TEST(a_running_relay_purges_by_itself)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     write_config(fixture, "retention = \"1s\"", STDOUT_SINK);
@@ -213,32 +200,27 @@ TEST(a_running_relay_purges_by_itself)
     process_free(&relay);
 }
 
-TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes)
+FIXTURE_TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(i)"
                        " FROM generate_series(1, 5) i");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 5);
+    expect_drained(fixture, 0, 5);
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, sent_at)"
                        " VALUES (6, gen_random_uuid(), 't', now(), 'sent', now())");
     write_config(fixture, "on_sent = \"delete\"", STDOUT_SINK);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_null(strstr(fixture->process.out, "sink out, \"t\""));
     assert_says(fixture->process.out, "warning: rows whose \"sent_at\" is set count as sent");
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, "backlog  0");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '\"new\"')");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
     assert_says(fixture->process.out, "\"payload\":\"new\"");
     assert_says(fixture->process.err, "whose \"sent_at\" is set count as sent");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 5);
-    expect(fixture, run(fixture, "purge", "--older-than", "0", "--dry-run", "-c", fixture->config),
-           0);
+    assert_number(fixture->conn, 5, "SELECT count(*) FROM outbox");
+    expect_run(fixture, 0, "purge", "--older-than", "0", "--dry-run");
     assert_says(fixture->process.out, "would purge 6");
-    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "purge", "--older-than", "0");
     assert_says(fixture->process.out, "purged 6");
 }
 
@@ -250,9 +232,8 @@ static void await_round(struct fixture *fixture)
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 
-TEST(a_relay_that_deletes_leaves_what_was_marked)
+FIXTURE_TEST(a_relay_that_deletes_leaves_what_was_marked)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     write_config(fixture, "on_sent = \"delete\"\nretention = \"1s\"", STDOUT_SINK);
@@ -262,15 +243,14 @@ TEST(a_relay_that_deletes_leaves_what_was_marked)
     await_round(fixture);
     await_round(fixture);
     process_stop(&relay, SIGTERM);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 10);
+    assert_number(fixture->conn, 10, "SELECT count(*) FROM outbox");
     process_free(&relay);
 }
 
 /* Otherwise rows of such a table would never be relayed. */
-TEST(a_sent_at_that_every_row_has_is_not_the_relays)
+FIXTURE_TEST(a_sent_at_that_every_row_has_is_not_the_relays)
 {
     static const char *const definitions[] = {"NOT NULL", "DEFAULT now()"};
-    struct fixture *fixture = *state;
 
     write_config(fixture, "on_sent = \"delete\"", STDOUT_SINK);
     for (size_t i = 0; i < sizeof definitions / sizeof *definitions; i++) {
@@ -279,8 +259,7 @@ TEST(a_sent_at_that_every_row_has_is_not_the_relays)
             " ALTER TABLE outbox ADD COLUMN sent_at timestamptz %s;"
             " INSERT INTO outbox (topic, sent_at) VALUES ('t', '2020-01-01')",
             definitions[i]);
-        expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
-        expect(fixture, run_drain(fixture), 0);
-        assert_int_equal(count_lines(fixture->process.out), 1);
+        expect_run(fixture, 0, "purge", "--older-than", "0");
+        expect_drained(fixture, 0, 1);
     }
 }

@@ -6,26 +6,22 @@
 
 FIXTURE(set_up, fixture_close)
 
-TEST(init_is_idempotent_and_prints_what_an_existing_table_lacks)
+FIXTURE_TEST(init_is_idempotent_and_prints_what_an_existing_table_lacks)
 {
-    struct fixture *fixture = *state;
-
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN event_id");
     sql(fixture->conn, "DROP INDEX outbox_unsent_idx");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
+    expect_run(fixture, 5, "init");
     assert_says(fixture->process.out,
                 "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"event_id\" pg_catalog.uuid");
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY");
 }
 
-TEST(init_says_that_rows_without_a_sent_at_will_be_sent)
+FIXTURE_TEST(init_says_that_rows_without_a_sent_at_will_be_sent)
 {
-    struct fixture *fixture = *state;
-
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN sent_at");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
+    expect_run(fixture, 5, "init");
     assert_says(
         fixture->process.out,
         "-- The existing rows then count as unsent and will be sent. Mark those that must not"
@@ -33,7 +29,7 @@ TEST(init_says_that_rows_without_a_sent_at_will_be_sent)
         "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"sent_at\" pg_catalog.timestamptz;"
         " COMMENT ON COLUMN \"public\".\"outbox\".\"sent_at\" IS"
         " 'outbox-relay: only the relay writes this column';\n");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out, "(sent_at) is missing in \"public\".\"outbox\":"
                                       " all existing rows will be sent");
 }
@@ -43,18 +39,15 @@ static void make_parked_table_old(struct fixture *fixture)
 {
     sql(fixture->conn, "ALTER TABLE outbox_parked DROP COLUMN waits_for, DROP COLUMN sent_at,"
                        " DROP COLUMN headers");
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM pg_index WHERE indrelid ="
-                                " 'outbox_parked'::regclass AND indpred IS NOT NULL"),
-                     3);
+    assert_number(fixture->conn, 3,
+                  "SELECT count(*) FROM pg_index WHERE indrelid ="
+                  " 'outbox_parked'::regclass AND indpred IS NOT NULL");
 }
 
-TEST(init_adds_what_a_parked_table_lacks)
+FIXTURE_TEST(init_adds_what_a_parked_table_lacks)
 {
-    struct fixture *fixture = *state;
-
     make_parked_table_old(fixture);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     assert_says(fixture->process.out, "the tables are ready");
     assert_says(
         fixture->process.err,
@@ -68,36 +61,32 @@ TEST(init_adds_what_a_parked_table_lacks)
         "CREATE INDEX ON \"public\".\"outbox_parked\""
         " (sent_at) WHERE sent_at IS NOT NULL;\n");
     assert_null(strstr(fixture->process.err, "(seq)"));
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     assert_null(strstr(fixture->process.err, "ALTER TABLE"));
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('')");
     expect(fixture, run_drain(fixture), 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox_parked");
 }
 
-TEST(what_init_prints_for_a_parked_table_without_seq_can_be_run_in_its_order)
+FIXTURE_TEST(what_init_prints_for_a_parked_table_without_seq_can_be_run_in_its_order)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "ALTER TABLE outbox_parked DROP COLUMN seq, ALTER COLUMN topic TYPE bytea"
                        " USING convert_to(topic, 'UTF8')");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
+    expect_run(fixture, 5, "init");
     execute_printed(fixture);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
+    expect_run(fixture, 0, "check");
     assert_null(strstr(fixture->process.out, "outbox_parked"));
 }
 
-TEST(check_warns_of_each_index_that_the_parked_table_lacks)
+FIXTURE_TEST(check_warns_of_each_index_that_the_parked_table_lacks)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "ALTER TABLE outbox_parked DROP COLUMN waits_for;"
                        " ALTER TABLE outbox_parked ADD COLUMN waits_for text;"
                        " CREATE INDEX ON outbox_parked (waits_for, seq, due)"
                        "  WHERE waits_for IS NOT NULL;"
                        " CREATE INDEX ON outbox_parked (waits_for, due, seq)");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.out,
                 "warning: table \"public\".\"outbox_parked\" has no index by waits_for, due, seq");
     assert_says(fixture->process.out,
@@ -107,29 +96,25 @@ TEST(check_warns_of_each_index_that_the_parked_table_lacks)
     assert_null(strstr(fixture->process.out, "no index by sent_at"));
     sql(fixture->conn, "CREATE INDEX CONCURRENTLY ON outbox_parked (waits_for, due, seq)"
                        " WHERE waits_for IS NOT NULL");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_null(strstr(fixture->process.out, "has no index by"));
 }
 
-TEST(init_creates_a_table_whose_name_has_no_schema_on_the_search_path)
+FIXTURE_TEST(init_creates_a_table_whose_name_has_no_schema_on_the_search_path)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE SCHEMA shop");
     sql(fixture->conn,
         "DO $$BEGIN EXECUTE format('ALTER DATABASE %%I SET search_path = shop, public',"
         " current_database()); END$$");
     write_config(fixture, "table = \"events\"", STDOUT_SINK);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
+    expect_run(fixture, 0, "init");
     sql(fixture->conn, "INSERT INTO shop.events (topic, payload) VALUES ('t', '1')");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
 }
 
-TEST(an_absent_optional_column_is_reported_at_the_start)
+FIXTURE_TEST(an_absent_optional_column_is_reported_at_the_start)
 {
-    struct fixture *fixture = *state;
     const char *told;
 
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN headers");
@@ -142,30 +127,25 @@ TEST(an_absent_optional_column_is_reported_at_the_start)
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
-TEST(init_makes_an_outbox_without_the_columns_that_are_empty)
+FIXTURE_TEST(init_makes_an_outbox_without_the_columns_that_are_empty)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
     write_relay_toml(fixture, "[outbox.columns]\nkey = \"\"\ntype = \"\"\nheaders = \"\"\n"
                               "created_at = \"\"\n" STDOUT_SINK "\n");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
     write_relay_toml(fixture, "[outbox.columns]\nsent_at = \"\"\n" STDOUT_SINK "\n");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "init");
     assert_says(fixture->process.err, "sent_at: must not be empty");
 }
 
-TEST(the_sql_that_init_prints_can_be_executed)
+FIXTURE_TEST(the_sql_that_init_prints_can_be_executed)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
-    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--print");
     sql(fixture->conn, "%s", fixture->process.out);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
 }
 
 static void assert_refused(struct fixture *fixture, const char *table, const char *row)
@@ -179,21 +159,20 @@ static void assert_refused(struct fixture *fixture, const char *table, const cha
     PQclear(result);
 }
 
-TEST(the_control_table_refuses_what_cannot_be)
+FIXTURE_TEST(the_control_table_refuses_what_cannot_be)
 {
     static const char *const rows[] = {
         "('sink', 'out', NULL, NULL)",          "('paused sink', 'out', 'x', NULL)",
         "('setting', 'condition', NULL, NULL)", "('setting', 'condition', 'x', 'y')",
         "('paused key', '', NULL, NULL)",       "('paused key', E'k\npaused sink out', NULL, NULL)",
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_refused(fixture, "outbox_control (kind, name, value, reason)", rows[i]);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_control"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_control");
 }
 
-TEST(the_parked_table_refuses_a_state_that_does_not_fit_the_row)
+FIXTURE_TEST(the_parked_table_refuses_a_state_that_does_not_fit_the_row)
 {
     static const char *const rows[] = {
         "('parked', NULL, NULL, NULL)",  "('retry', NULL, NULL, NULL)",
@@ -204,11 +183,10 @@ TEST(the_parked_table_refuses_a_state_that_does_not_fit_the_row)
         "('paused', NULL, NULL, NULL)",  "('retry', now(), 'out/t', NULL)",
         "('dead', NULL, 'out/t', NULL)",
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_refused(fixture, "outbox_parked (state, due, waits_for, sent_at)", rows[i]);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 
 static void become(struct fixture *fixture, const char *role)
@@ -225,7 +203,7 @@ static void become_restricted(struct fixture *fixture)
 
 /* Each in its turn, as an operator would: one row is dead, since an empty topic cannot be routed.
  */
-TEST(the_printed_grants_suffice_for_every_command)
+FIXTURE_TEST(the_printed_grants_suffice_for_every_command)
 {
     static const struct {
         const char *words[3];
@@ -245,7 +223,6 @@ TEST(the_printed_grants_suffice_for_every_command)
         {{"run", "--drain"}, 0},
         {{"purge", "--older-than", "0"}, 0},
     };
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t'), ('')");
     become_restricted(fixture);
@@ -263,21 +240,19 @@ TEST(the_printed_grants_suffice_for_every_command)
     sql(fixture->conn, "DROP OWNED BY restricted; DROP ROLE restricted");
 }
 
-TEST(a_grant_that_is_missing_is_printed)
+FIXTURE_TEST(a_grant_that_is_missing_is_printed)
 {
-    struct fixture *fixture = *state;
-
     become_restricted(fixture);
     sql(fixture->conn, "REVOKE ALL ON outbox, outbox_parked, outbox_control FROM restricted");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out,
                 "GRANT UPDATE (\"sent_at\") ON \"public\".\"outbox\" TO \"restricted\";");
     assert_says(fixture->process.out,
                 "GRANT INSERT ON \"public\".\"outbox_parked\" TO \"restricted\";");
     assert_says(fixture->process.out,
                 "GRANT DELETE ON \"public\".\"outbox_control\" TO \"restricted\";");
-    expect(fixture, run(fixture, "run", "-c", fixture->config), 3);
-    expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "run");
+    expect_run(fixture, 3, "dead", "list");
     sql(fixture->conn, "DROP OWNED BY restricted; DROP ROLE restricted");
 }
 
@@ -292,44 +267,40 @@ static void connect_as(struct fixture *fixture, const char *role, const char *mo
 
 static void assert_does_not_relay(struct fixture *fixture)
 {
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     assert_says(fixture->process.err, "warning: run will refuse to start: role");
     assert_says(fixture->process.err, "CREATE ROLE relay LOGIN");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out, "is a superuser, or may become one");
     assert_says(fixture->process.out,
                 "fix: as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant");
     expect(fixture, run_drain(fixture), 3);
     assert_says(fixture->process.err, "is a superuser, or may become one");
     assert_says(fixture->process.err, "allow_superuser = true in [database]");
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
+    assert_number(fixture->conn, 1, UNSENT);
 }
 
 /* A trigger on the outbox runs as the relay's role, and may SET ROLE to any role of which that one
  * is a member. */
-TEST(a_superuser_relays_only_where_a_key_allows_it)
+FIXTURE_TEST(a_superuser_relays_only_where_a_key_allows_it)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
     connect_as(fixture, "postgres", "");
     assert_does_not_relay(fixture);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
+    expect_run(fixture, 0, "status");
     sql(fixture->conn, "GRANT postgres TO " HARNESS_RELAY);
     connect_as(fixture, HARNESS_RELAY, "");
     assert_does_not_relay(fixture);
     sql(fixture->conn, "REVOKE postgres FROM " HARNESS_RELAY);
     connect_as(fixture, "postgres", "allow_superuser = true");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.out, "warning: role \"postgres\" is a superuser");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
 }
 
-TEST(the_role_of_docker_compose_has_what_init_grant_prints)
+FIXTURE_TEST(the_role_of_docker_compose_has_what_init_grant_prints)
 {
-    struct fixture *fixture = *state;
     FILE *file = fopen("config/compose/roles.sql", "r");
     char text[4096];
     size_t len;
@@ -340,41 +311,35 @@ TEST(the_role_of_docker_compose_has_what_init_grant_prints)
     (void)fclose(file);
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
     write_relay_toml(fixture, STDOUT_SINK "\n");
-    expect(fixture, run(fixture, "init", "--order-trigger", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "init", "--grant", "relay", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--order-trigger");
+    expect_run(fixture, 0, "init", "--grant", "relay");
     assert_says(text, fixture->process.out);
 }
 
-TEST(check_reports_a_sequence_that_the_relay_cannot_read)
+FIXTURE_TEST(check_reports_a_sequence_that_the_relay_cannot_read)
 {
-    struct fixture *fixture = *state;
-
     become_restricted(fixture);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_null(strstr(fixture->process.out, "sequence"));
     sql(fixture->conn, "REVOKE SELECT ON SEQUENCE outbox_id_seq FROM restricted");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.out,
                 "missing privilege: SELECT on sequence \"public\".\"outbox_id_seq\"");
     assert_says(fixture->process.out,
                 "GRANT SELECT ON SEQUENCE \"public\".\"outbox_id_seq\" TO \"restricted\";");
     sql(fixture->conn, "INSERT INTO outbox (topic) SELECT 't' FROM generate_series(1, 2000)");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 2000);
+    expect_drained(fixture, 0, 2000);
     sql(fixture->conn, "DROP OWNED BY restricted; DROP ROLE restricted");
 }
 
-TEST(check_reports_ids_that_come_from_no_sequence)
+FIXTURE_TEST(check_reports_ids_that_come_from_no_sequence)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "ALTER TABLE outbox ALTER id DROP IDENTITY");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.out, "come from no sequence of the column");
     sql(fixture->conn, "INSERT INTO outbox (id, topic) SELECT i, 't' FROM generate_series(1, 2000)"
                        " i");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 2000);
+    expect_drained(fixture, 0, 2000);
 }
 
 static void make_roles(struct fixture *fixture)
@@ -393,56 +358,51 @@ static void drop_roles(struct fixture *fixture)
     sql(fixture->conn, "DROP OWNED BY hardened, keeper; DROP ROLE hardened, keeper");
 }
 
-TEST(an_owner_can_execute_the_printed_grants)
+FIXTURE_TEST(an_owner_can_execute_the_printed_grants)
 {
-    struct fixture *fixture = *state;
-
     make_roles(fixture);
     become(fixture, "keeper");
-    expect(fixture, run(fixture, "init", "--grant", "hardened", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--grant", "hardened");
     assert_null(strstr(fixture->process.out, "pg_control_system"));
     sql(fixture->conn, "SET ROLE keeper; %s; RESET ROLE", fixture->process.out);
-    expect(fixture, run(fixture, "init", "--grant", "not made yet", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--grant", "not made yet");
     assert_null(strstr(fixture->process.out, "pg_control_system"));
     become(fixture, "hardened");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     drop_roles(fixture);
 }
 
-TEST(a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints)
+FIXTURE_TEST(a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints)
 {
     static const char grant[] =
         "GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO \"hardened\";";
-    struct fixture *fixture = *state;
 
     make_roles(fixture);
     sql(fixture->conn, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC");
-    expect(fixture, run(fixture, "init", "--grant", "hardened", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--grant", "hardened");
     assert_says(fixture->process.out, grant);
     sql(fixture->conn, "%s", fixture->process.out);
     become(fixture, "hardened");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM hardened");
     expect(fixture, run_drain(fixture), 3);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out, "error: missing privilege: EXECUTE on");
     assert_says(fixture->process.out, grant);
     sql(fixture->conn, "%s", grant);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     sql(fixture->conn, "GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC");
     drop_roles(fixture);
 }
 
-TEST(check_reports_every_finding_with_its_fix)
+FIXTURE_TEST(check_reports_every_finding_with_its_fix)
 {
-    struct fixture *fixture = *state;
-
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN sent_at");
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN topic");
     sql(fixture->conn, "DROP TABLE outbox_parked, outbox_control");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out, "ADD COLUMN \"sent_at\" pg_catalog.timestamptz;");
     assert_says(fixture->process.out,
                 "ADD COLUMN \"topic\" pg_catalog.text NOT NULL DEFAULT 'events';");
@@ -451,13 +411,11 @@ TEST(check_reports_every_finding_with_its_fix)
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY");
 }
 
-TEST(check_wants_ids_that_are_distinct_and_not_null)
+FIXTURE_TEST(check_wants_ids_that_are_distinct_and_not_null)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey,"
                        " ADD PRIMARY KEY (id, created_at)");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_says(fixture->process.out, "warning: nothing keeps the ids in column \"id\" of");
     assert_says(fixture->process.out,
                 "  fix: CREATE UNIQUE INDEX CONCURRENTLY ON \"public\".\"outbox\" (\"id\");\n");
@@ -465,17 +423,17 @@ TEST(check_wants_ids_that_are_distinct_and_not_null)
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
     expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn, "CREATE UNIQUE INDEX CONCURRENTLY ON outbox (id)");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     sql(fixture->conn, "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey,"
                        " ALTER id DROP IDENTITY, ALTER id DROP NOT NULL");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "check");
     assert_says(fixture->process.out, "error: column \"id\" (id) of \"public\".\"outbox\" may be"
                                       " NULL: such a row is not sent, and may hold up others");
     assert_says(fixture->process.out,
                 "  fix: ALTER TABLE \"public\".\"outbox\" ALTER COLUMN \"id\" SET NOT NULL;\n");
     assert_null(strstr(fixture->process.out, "distinct: rows"));
     sql(fixture->conn, "ALTER TABLE outbox ALTER id SET NOT NULL");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
 }
 
 static void check_of_encoding(struct fixture *fixture, const char *encoding, bool warns)
@@ -493,17 +451,15 @@ static void check_of_encoding(struct fixture *fixture, const char *encoding, boo
     sql(coded, "ALTER SCHEMA public OWNER TO " HARNESS_RELAY);
     PQfinish(coded);
     configure(fixture);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
+    expect_run(fixture, 0, "check");
     assert_int_equal(strstr(fixture->process.out, " has the encoding ") != NULL, warns);
     sql(fixture->conn, "DROP DATABASE %s_coded WITH (FORCE)", PQdb(fixture->conn));
     memcpy(fixture->url, url, sizeof url);
 }
 
-TEST(check_warns_of_an_encoding_that_utf8_may_not_hold)
+FIXTURE_TEST(check_warns_of_an_encoding_that_utf8_may_not_hold)
 {
-    struct fixture *fixture = *state;
-
     check_of_encoding(fixture, "UTF8", false);
     check_of_encoding(fixture, "LATIN1", false);
     check_of_encoding(fixture, "SQL_ASCII", true);
@@ -514,7 +470,7 @@ TEST(check_warns_of_an_encoding_that_utf8_may_not_hold)
 
 /* The SQL that init would print could not be executed, and what it had created would be left
  * behind. */
-TEST(what_is_no_plain_table_is_refused_before_anything_is_made)
+FIXTURE_TEST(what_is_no_plain_table_is_refused_before_anything_is_made)
 {
     static const char *const others[] = {
         "CREATE VIEW outbox AS SELECT * FROM events",
@@ -524,22 +480,20 @@ TEST(what_is_no_plain_table_is_refused_before_anything_is_made)
          " CREATE FOREIGN TABLE outbox (id bigint) SERVER s"),
     };
     static const char *const drops[] = {"VIEW", "MATERIALIZED VIEW", "TABLE", "FOREIGN TABLE"};
-    struct fixture *fixture = *state;
 
     sql(fixture->conn,
         "ALTER TABLE outbox RENAME TO events; DROP TABLE outbox_parked, outbox_control");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         sql(fixture->conn, "%s", others[i]);
-        expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
+        expect_run(fixture, 3, "init");
         assert_says(fixture->process.err, "\"public\".\"outbox\" is not a plain table: ");
         assert_string_equal(fixture->process.out, "");
-        expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 3);
+        expect_run(fixture, 3, "init", "--print");
         assert_string_equal(fixture->process.out, "");
-        assert_int_equal(sql_number(fixture->conn,
-                                    "SELECT count(*) FROM pg_class WHERE relname IN"
-                                    " ('outbox_parked', 'outbox_control', 'outbox_slice')"),
-                         0);
-        expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+        assert_number(fixture->conn, 0,
+                      "SELECT count(*) FROM pg_class WHERE relname IN"
+                      " ('outbox_parked', 'outbox_control', 'outbox_slice')");
+        expect_run(fixture, 3, "check");
         assert_says(fixture->process.out, "error: \"public\".\"outbox\" is not a plain table");
         assert_null(strstr(fixture->process.out, "CREATE"));
         sql(fixture->conn, "DROP %s outbox", drops[i]);
@@ -547,23 +501,19 @@ TEST(what_is_no_plain_table_is_refused_before_anything_is_made)
     sql(fixture->conn, "DROP FOREIGN DATA WRAPPER w CASCADE");
 }
 
-TEST(check_routes_waiting_rows_by_their_key_too)
+FIXTURE_TEST(check_routes_waiting_rows_by_their_key_too)
 {
-    struct fixture *fixture = *state;
-
     write_config(fixture, "",
                  STDOUT_SINK "\n[[route]]\nmatch = \">\"\nsink = \"out\"\n"
                              "topic = \"{topic}.{key}\"");
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('order', 'eu')");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_null(strstr(fixture->process.out, "error:"));
     assert_says(fixture->process.out, "\"order.eu\"");
 }
 
-TEST(check_prints_the_topic_of_a_waiting_row_escaped)
+FIXTURE_TEST(check_prints_the_topic_of_a_waiting_row_escaped)
 {
-    struct fixture *fixture = *state;
-
     write_config(fixture, "", STDOUT_SINK "\n[[route]]\nmatch = \"good.*\"\nsink = \"out\"");
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES (E'a\\nb\\033[31m'),"
                        " (E'good.a\\nb\\033[31m')");

@@ -152,13 +152,12 @@ static void as(struct fixture *fixture, const char *role, const char *allowed, c
                                 url, allowed, outbox, STDOUT_SINK));
 }
 
-TEST(no_command_calls_what_is_planted_in_the_search_path)
+FIXTURE_TEST(no_command_calls_what_is_planted_in_the_search_path)
 {
     static const char *const outboxes[] = {
         "table = \"outbox\"", "table = \"public.outbox\"",
         "table = \"outbox\"\norder = \"none\"\non_sent = \"delete\"",
         "table = \"outbox\"\nwhere = \"topic <> 'private' AND id > 0\""};
-    struct fixture *fixture = *state;
     char dba[256];
     char relay[256];
 
@@ -232,7 +231,7 @@ static int paste(struct fixture *fixture, const char *prefix)
 }
 
 /* Each of them breaks something, and `check` or `init` prints what mends it. */
-TEST(no_sql_that_mends_a_table_calls_what_is_planted)
+FIXTURE_TEST(no_sql_that_mends_a_table_calls_what_is_planted)
 {
     static const char *const breaks[] = {
         "ALTER TABLE public.outbox DROP COLUMN sent_at CASCADE",
@@ -247,7 +246,6 @@ TEST(no_sql_that_mends_a_table_calls_what_is_planted)
         "ALTER TABLE public.outbox ALTER id DROP IDENTITY; ALTER TABLE public.outbox DROP "
         "CONSTRAINT"
         " outbox_pkey; ALTER TABLE public.outbox ALTER id DROP NOT NULL"};
-    struct fixture *fixture = *state;
     char dba[256];
 
     plant(fixture);
@@ -271,9 +269,8 @@ TEST(no_sql_that_mends_a_table_calls_what_is_planted)
     }
 }
 
-TEST(a_view_in_the_place_of_a_table_of_the_relay_is_not_read)
+FIXTURE_TEST(a_view_in_the_place_of_a_table_of_the_relay_is_not_read)
 {
-    struct fixture *fixture = *state;
     char dba[256];
 
     sql(fixture->conn, "%s", counter);
@@ -296,11 +293,10 @@ TEST(a_view_in_the_place_of_a_table_of_the_relay_is_not_read)
     assert_int_equal(calls(fixture), 0);
 }
 
-TEST(a_view_in_the_place_of_the_outbox_is_not_planned)
+FIXTURE_TEST(a_view_in_the_place_of_the_outbox_is_not_planned)
 {
     static const char *const orders[] = {"key", "none"};
     static const char *const commands[] = {"init", "check", "run", "purge", "status"};
-    struct fixture *fixture = *state;
     char outbox[160];
     char dba[256];
 
@@ -333,11 +329,10 @@ static void give_to_planter(struct fixture *fixture, const char *table)
 }
 
 /* The owner of such a table may have its triggers run as the role that writes to it. */
-TEST(a_table_of_another_owner_beside_the_outbox_is_not_touched)
+FIXTURE_TEST(a_table_of_another_owner_beside_the_outbox_is_not_touched)
 {
     static const char *const planted[] = {"outbox_parked", "outbox_slice", "outbox_control"};
     static const char *const commands[] = {"init", "check", "purge", "status", "run"};
-    struct fixture *fixture = *state;
     char says[64];
     char dba[256];
 
@@ -370,9 +365,8 @@ TEST(a_table_of_another_owner_beside_the_outbox_is_not_touched)
     sql(fixture->conn, "DROP OWNED BY test_planter; DROP ROLE test_planter");
 }
 
-TEST(a_name_without_a_schema_is_refused_where_the_search_path_has_none)
+FIXTURE_TEST(a_name_without_a_schema_is_refused_where_the_search_path_has_none)
 {
-    struct fixture *fixture = *state;
     char relay[256];
 
     as(fixture, "postgres", "", "table = \"outbox\"", relay);
@@ -383,7 +377,7 @@ TEST(a_name_without_a_schema_is_refused_where_the_search_path_has_none)
 }
 
 /* Proves that the traps work: an unqualified call does reach them. */
-TEST(what_is_planted_would_be_called)
+FIXTURE_TEST(what_is_planted_would_be_called)
 {
     static const char *const statements[] = {"SELECT quote_ident('a')",
                                              "SELECT 'a'::text || 'b'::text",
@@ -393,7 +387,6 @@ TEST(what_is_planted_would_be_called)
                                              " FROM pg_catalog.pg_class",
                                              "SELECT now()",
                                              "SELECT 'a'::text::bytea"};
-    struct fixture *fixture = *state;
     PGconn *conn;
 
     plant(fixture);

@@ -44,7 +44,7 @@ static void send_corrected(struct fixture *fixture, const char *order)
     drain_printed(fixture, 1);
     sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{div}', '\"5\"')"
                        " WHERE raw IS NOT NULL");
-    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "--all");
     drain_printed(fixture, 0);
 }
 
@@ -54,55 +54,48 @@ static void send_corrected(struct fixture *fixture, const char *order)
     " line->>'payload' AS payload, line->>'type' AS type, count(*) AS times FROM printed GROUP BY"  \
     " 1, 2) left_rows"
 
-TEST(a_row_that_was_kept_as_a_whole_is_replayed_as_it_was_sent)
+FIXTURE_TEST(a_row_that_was_kept_as_a_whole_is_replayed_as_it_was_sent)
 {
-    struct fixture *fixture = *state;
-
     for (int i = 0; i < 2; i++) {
         send_corrected(fixture, orders[i]);
-        expect(fixture, run(fixture, "replay", "--since", "1h", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "replay", "--since", "1h");
         assert_string_equal(fixture->process.out, "replayed 3\n");
         drain_printed(fixture, 0);
         assert_string_equal(sql_text(fixture->conn, LEFT), "1 10 2, 2 2 2, 3 3 2");
         /* It can be named by what it was sent with. */
-        expect(fixture,
-               run(fixture, "replay",
+        expect_run(fixture, 0, "replay",
                    sql_text(fixture->conn, "SELECT line->>'id' FROM printed WHERE line->>'payload'"
-                                           " = '2' LIMIT 1"),
-                   "-c", fixture->config),
-               0);
+                                           " = '2' LIMIT 1"));
         drain_printed(fixture, 0);
         assert_string_equal(sql_text(fixture->conn, LEFT), "1 10 2, 2 2 3, 3 3 2");
     }
 }
 
 /* Of two copies of one row, the one that was made first is tried first. */
-TEST(a_second_copy_of_a_row_waits_behind_the_first)
+FIXTURE_TEST(a_second_copy_of_a_row_waits_behind_the_first)
 {
-    struct fixture *fixture = *state;
-
     for (int i = 0; i < 2; i++) {
         send_corrected(fixture, orders[i]);
-        expect(fixture, run(fixture, "replay", "2", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "replay", "2");
         sql(fixture->conn, "UPDATE outbox_parked SET state = 'dead', due = NULL, error = 'tried'"
                            " WHERE replayed_at IS NOT NULL");
-        expect(fixture, run(fixture, "replay", "2", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "replay", "2");
         drain_printed(fixture, 1);
         assert_string_equal(
             sql_text(fixture->conn,
                      "SELECT string_agg(state, ' ' ORDER BY seq) FROM outbox_parked WHERE"
                      " replayed_at IS NOT NULL"),
             i == 0 ? "dead behind" : "dead sent");
-        expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "retry", "--all");
         drain_printed(fixture, 0);
         assert_string_equal(sql_text(fixture->conn, LEFT), "1 10 1, 2 2 3, 3 3 1");
-        expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "list");
         /* The other way round: the first copy is dropped. */
-        expect(fixture, run(fixture, "replay", "2", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "replay", "2");
         sql(fixture->conn, "UPDATE outbox_parked SET state = 'dead', due = NULL, error = 'tried'"
                            " WHERE replayed_at IS NOT NULL AND sent_at IS NULL");
-        expect(fixture, run(fixture, "replay", "2", "-c", fixture->config), 0);
-        expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "replay", "2");
+        expect_run(fixture, 0, "dead", "drop", "--all");
         drain_printed(fixture, 0);
         assert_string_equal(sql_text(fixture->conn, LEFT), "1 10 1, 2 2 4, 3 3 1");
     }
@@ -131,13 +124,13 @@ static void change_table(struct fixture *fixture, const char *order, const char 
                      "[outbox]\nadopt = true\n%s[outbox.columns]\nheaders = \"\"\n%s"
                      "[relay]\npoll_interval = \"50ms\"\n" STDOUT_SINK "\n",
                      outbox, now_columns);
-    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "--all");
 }
 
 /* Types its UPDATE, with VALUE replaced, and retries. */
 static void obey(struct fixture *fixture, const char *problem, const char *value)
 {
-    expect(fixture, run(fixture, "dead", "show", "2", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "2");
     assert_says(fixture->process.out, problem);
     assert_says(fixture->process.out, "run this UPDATE, with what the column is to have");
     sql(fixture->conn, "%s",
@@ -145,7 +138,7 @@ static void obey(struct fixture *fixture, const char *problem, const char *value
                  "SELECT replace(substring(error FROM 'UPDATE .*'), 'VALUE', '%s')"
                  " FROM outbox_parked WHERE state = 'dead'",
                  value));
-    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "--all");
 }
 
 static void assert_2_left_before_4(struct fixture *fixture, const char *row_2, bool in_order)
@@ -155,15 +148,14 @@ static void assert_2_left_before_4(struct fixture *fixture, const char *row_2, b
                                                 " event_id::text FROM outbox_parked WHERE id = 2)"),
                         row_2);
     if (in_order)
-        assert_int_equal(sql_number(fixture->conn,
-                                    "SELECT (SELECT count(*) FROM printed WHERE line->>'key' ="
-                                    " 'k0') + (SELECT count(*) FROM printed p JOIN outbox_parked o"
-                                    " ON line->>'id' = event_id::text WHERE id = 4 AND place ="
-                                    " (SELECT max(place) FROM printed))"),
-                         3);
+        assert_number(fixture->conn, 3,
+                      "SELECT (SELECT count(*) FROM printed WHERE line->>'key' ="
+                      " 'k0') + (SELECT count(*) FROM printed p JOIN outbox_parked o"
+                      " ON line->>'id' = event_id::text WHERE id = 4 AND place ="
+                      " (SELECT max(place) FROM printed))");
 }
 
-TEST(a_row_that_was_kept_as_a_whole_is_sent_with_what_it_had_or_not_at_all)
+FIXTURE_TEST(a_row_that_was_kept_as_a_whole_is_sent_with_what_it_had_or_not_at_all)
 {
     static const struct {
         const char *columns;
@@ -208,12 +200,11 @@ TEST(a_row_that_was_kept_as_a_whole_is_sent_with_what_it_had_or_not_at_all)
          "its column payload had type jsonb, and has type bytea now",
          "convert_to(raw::json->>''payload'', ''UTF8'')", "2 2"},
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         change_table(fixture, orders[i % 2], cases[i].columns, cases[i].ddl, cases[i].now_columns);
         if (i == 0) {
-            expect(fixture, run(fixture, "explain", "2", "-c", fixture->config), 0);
+            expect_run(fixture, 0, "explain", "2");
             assert_says(fixture->process.out, cases[i].problem);
         }
         if (cases[i].problem != NULL) {
@@ -227,13 +218,11 @@ TEST(a_row_that_was_kept_as_a_whole_is_sent_with_what_it_had_or_not_at_all)
 
 /* Nothing computes its values now, so nothing has looked at what reading it as a whole would call.
  */
-TEST(a_row_that_was_kept_as_a_whole_is_not_sent_without_expressions)
+FIXTURE_TEST(a_row_that_was_kept_as_a_whole_is_not_sent_without_expressions)
 {
-    struct fixture *fixture = *state;
-
     change_table(fixture, "key", DIVIDED, "SELECT", "type = \"spare\"\n");
     drain_printed(fixture, 1);
-    expect(fixture, run(fixture, "dead", "show", "2", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "show", "2");
     assert_says(fixture->process.out, "no value of [outbox.columns] is computed now");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2);
+    assert_number(fixture->conn, 2, "SELECT count(*) FROM printed");
 }

@@ -161,7 +161,7 @@ static void run_relay(struct fixture *fixture, const struct spelling *spelling)
     struct process *process = &fixture->process;
 
     if (spelling->run_says == NULL) {
-        expect(fixture, run(fixture, "run", "-c", fixture->config), 2);
+        expect_run(fixture, 2, "run");
     } else {
         process_free(process);
         process_start(process, NULL, "run", "-c", fixture->config, NULL);
@@ -171,10 +171,8 @@ static void run_relay(struct fixture *fixture, const struct spelling *spelling)
     assert_silent(fixture, spelling, "run");
 }
 
-TEST(no_output_ever_holds_a_password)
+FIXTURE_TEST(no_output_ever_holds_a_password)
 {
-    struct fixture *fixture = *state;
-
     set_variables();
     for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
         size_t count =
@@ -225,10 +223,8 @@ static bool leaves_core(struct fixture *fixture)
     return WCOREDUMP(status);
 }
 
-TEST(no_core_ever_holds_a_password)
+FIXTURE_TEST(no_core_ever_holds_a_password)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('a')");
     assert_false(leaves_core(fixture));
 }

@@ -58,7 +58,7 @@ static void stop(struct fixture *fixture)
     load_printed(fixture, fixture->process.out);
 }
 
-TEST(after_a_change_that_fits_all_goes_on)
+FIXTURE_TEST(after_a_change_that_fits_all_goes_on)
 {
     static const char *const changes[] = {
         "ALTER TABLE outbox ADD COLUMN note text DEFAULT 'x'",
@@ -82,7 +82,6 @@ TEST(after_a_change_that_fits_all_goes_on)
         "TRUNCATE outbox; ALTER SEQUENCE another RESTART 30000",
     };
     enum { CHANGES = sizeof changes / sizeof *changes };
-    struct fixture *fixture = *state;
 
     start(fixture);
     for (int i = 0; i < CHANGES; i++) {
@@ -94,10 +93,9 @@ TEST(after_a_change_that_fits_all_goes_on)
     }
     stop(fixture);
     assert_null(strstr(fixture->process.err, "SQLSTATE"));
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 200 * CHANGES);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(DISTINCT line->>'payload') FROM printed"),
-        200 * CHANGES);
+    assert_number(fixture->conn, 200 * CHANGES, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 200 * CHANGES,
+                  "SELECT count(DISTINCT line->>'payload') FROM printed");
     assert_keys_printed_in_order(fixture);
 }
 
@@ -108,7 +106,7 @@ static int count_anew(struct fixture *fixture)
 }
 
 /* The rows after each change are the first that a claim could have taken by the old description. */
-TEST(every_change_is_known_before_the_next_rows_are_settled)
+FIXTURE_TEST(every_change_is_known_before_the_next_rows_are_settled)
 {
     static const char *const changes[] = {
         "ALTER TABLE outbox ADD COLUMN note int",
@@ -150,7 +148,6 @@ TEST(every_change_is_known_before_the_next_rows_are_settled)
         "CREATE TABLE other (LIKE outbox_slice INCLUDING ALL); INSERT INTO other SELECT * FROM"
         " outbox_slice; DROP TABLE outbox_slice; ALTER TABLE other RENAME TO outbox_slice",
     };
-    struct fixture *fixture = *state;
 
     write_relay_toml(fixture, "[relay]\nlanes = 1\n" STDOUT_SINK "\n");
     start(fixture);
@@ -170,9 +167,8 @@ TEST(every_change_is_known_before_the_next_rows_are_settled)
 
 /* Half of the rows are inserted while two relays work, one of which has seen the table without its
  * column. */
-TEST(keys_that_a_table_gets_are_kept_in_order_by_all_relays)
+FIXTURE_TEST(keys_that_a_table_gets_are_kept_in_order_by_all_relays)
 {
-    struct fixture *fixture = *state;
     struct process second = {0};
 
     change(
@@ -201,9 +197,8 @@ TEST(keys_that_a_table_gets_are_kept_in_order_by_all_relays)
     assert_keys_printed_in_order(fixture);
     sql(fixture->conn, "INSERT INTO printed (line) SELECT line FROM printed_first");
     process_free(&second);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 2100);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'key' IS NULL"), 100);
+    assert_number(fixture->conn, 2100, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 100, "SELECT count(*) FROM printed WHERE line->>'key' IS NULL");
 }
 
 /* `run` ends as `check` does, and with the same words. */
@@ -219,10 +214,8 @@ static void check_ends_it(struct fixture *fixture, const char *statements, const
     assert_says(fixture->process.out, says);
 }
 
-TEST(a_change_that_does_not_fit_ends_the_relay_with_the_words_of_check)
+FIXTURE_TEST(a_change_that_does_not_fit_ends_the_relay_with_the_words_of_check)
 {
-    struct fixture *fixture = *state;
-
     check_ends_it(fixture, "ALTER TABLE outbox ALTER headers TYPE json",
                   "column headers of \"public\".\"outbox_parked\" has type jsonb, not json");
     change(fixture, "ALTER TABLE outbox_parked ALTER headers TYPE json");
@@ -238,25 +231,21 @@ TEST(a_view_in_place_of_the_table_ends_the_relay)
 }
 
 /* An index may be made anew, so it is waited for. */
-TEST(a_missing_index_is_named_with_the_words_of_check_and_waited_for)
+FIXTURE_TEST(a_missing_index_is_named_with_the_words_of_check_and_waited_for)
 {
-    struct fixture *fixture = *state;
-
     start(fixture);
     change(fixture, "DROP INDEX outbox_slice_idx");
     insert_rows(fixture, 1);
     process_await_words(&fixture->process, "has no index over its unsent rows by slice");
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 100);
+    assert_number(fixture->conn, 100, UNSENT);
     change(fixture, CLAIM_INDEX " WHERE sent_at IS NULL");
     wait_for_number(fixture->conn, 0, UNSENT);
     stop(fixture);
 }
 
 /* Before the change the relay does not look whether a mark stays. */
-TEST(a_trigger_that_is_added_later_is_known)
+FIXTURE_TEST(a_trigger_that_is_added_later_is_known)
 {
-    struct fixture *fixture = *state;
-
     start(fixture);
     insert_rows(fixture, 1);
     wait_for_number(fixture->conn, 0, UNSENT);
@@ -272,5 +261,5 @@ TEST(a_trigger_that_is_added_later_is_known)
     wait_for_number(fixture->conn, 0, UNSENT);
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
     stop(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 200);
+    assert_number(fixture->conn, 200, "SELECT count(*) FROM printed");
 }

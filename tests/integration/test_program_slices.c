@@ -40,10 +40,8 @@ static void expect_init_then_ready(struct fixture *fixture)
 }
 
 /* Such an index would cover the id alone, and would not be the one that the added column needs. */
-TEST(check_prints_no_index_while_a_mapped_column_is_missing)
+FIXTURE_TEST(check_prints_no_index_while_a_mapped_column_is_missing)
 {
-    struct fixture *fixture = *state;
-
     remake(fixture, "nr text,", "");
     write_config_by_key(fixture, "[outbox.columns]\nkey = \"nrr\"");
     expect(fixture, run_command(fixture, "check"), 3);
@@ -54,16 +52,14 @@ TEST(check_prints_no_index_while_a_mapped_column_is_missing)
     assert_says(fixture->process.out, "CREATE INDEX");
 }
 
-TEST(init_makes_the_slices_and_their_index_and_is_idempotent)
+FIXTURE_TEST(init_makes_the_slices_and_their_index_and_is_idempotent)
 {
-    struct fixture *fixture = *state;
-
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_slice WHERE slices = 64"
-                                               " AND slice BETWEEN 0 AND 63"),
-                     64);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_indexes WHERE tablename ="
-                                               " 'outbox' AND indexname <> 'outbox_pkey'"),
-                     1);
+    assert_number(fixture->conn, 64,
+                  "SELECT count(*) FROM outbox_slice WHERE slices = 64"
+                  " AND slice BETWEEN 0 AND 63");
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM pg_indexes WHERE tablename ="
+                  " 'outbox' AND indexname <> 'outbox_pkey'");
     assert_says(sql_text(fixture->conn, "SELECT pg_get_indexdef('outbox_slice_idx'::regclass)"),
                 "((((hashtext(COALESCE(key, (id)::text)) & 2147483647) % 64)), id)"
                 " WHERE (sent_at IS NULL)");
@@ -72,22 +68,18 @@ TEST(init_makes_the_slices_and_their_index_and_is_idempotent)
     assert_says(fixture->process.out, "ok: table \"public\".\"outbox_slice\": 64 slices");
 }
 
-TEST(the_sql_that_init_prints_for_a_new_database_can_be_executed)
+FIXTURE_TEST(the_sql_that_init_prints_for_a_new_database_can_be_executed)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control, outbox_slice");
-    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--print");
     sql(fixture->conn, "%s", fixture->process.out);
     expect(fixture, run_command(fixture, "init"), 0);
     expect(fixture, run_command(fixture, "check"), 0);
     assert_null(strstr(fixture->process.out, "has no index"));
 }
 
-TEST(a_table_that_deletes_has_the_same_index_over_all_rows)
+FIXTURE_TEST(a_table_that_deletes_has_the_same_index_over_all_rows)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control, outbox_slice");
     write_config_by_key(fixture, "on_sent = \"delete\"\nslices = 7");
     expect(fixture, run_command(fixture, "init"), 0);
@@ -101,10 +93,9 @@ TEST(a_table_that_deletes_has_the_same_index_over_all_rows)
 }
 
 /* With the index of the unsent rows, or with one over all rows. */
-TEST(a_table_that_was_marked_keeps_its_index_when_rows_are_deleted)
+FIXTURE_TEST(a_table_that_was_marked_keeps_its_index_when_rows_are_deleted)
 {
     static const char unsent[] = " WHERE (sent_at IS NULL)";
-    struct fixture *fixture = *state;
     char index[512];
 
     sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) SELECT 't', i::text, now()"
@@ -120,21 +111,18 @@ TEST(a_table_that_was_marked_keeps_its_index_when_rows_are_deleted)
         expect(fixture, run_command(fixture, "status"), 0);
         assert_says(fixture->process.out, "backlog  0");
         sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'k')");
-        expect(fixture, run_drain(fixture), 0);
-        assert_int_equal(count_lines(fixture->process.out), 1);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 100);
+        expect_drained(fixture, 0, 1);
+        assert_number(fixture->conn, 100, "SELECT count(*) FROM outbox");
         if (i == 0)
             index[strlen(index) - strlen(unsent)] = '\0';
         sql(fixture->conn, "DROP INDEX outbox_slice_idx; %s", index);
     }
 }
 
-TEST(init_prints_for_a_table_that_was_marked_what_can_be_executed)
+FIXTURE_TEST(init_prints_for_a_table_that_was_marked_what_can_be_executed)
 {
-    struct fixture *fixture = *state;
-
     write_config_by_key(fixture, "on_sent = \"delete\"");
-    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--print");
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control, outbox_slice");
     sql(fixture->conn, "%s", fixture->process.out);
     expect(fixture, run_command(fixture, "init"), 0);
@@ -145,14 +133,13 @@ TEST(init_prints_for_a_table_that_was_marked_what_can_be_executed)
     expect(fixture, run_command(fixture, "init"), 0);
 }
 
-TEST(the_slices_of_every_type_of_key_are_found_again)
+FIXTURE_TEST(the_slices_of_every_type_of_key_are_found_again)
 {
     static const char *const keys[] = {
         "key text,",    "key varchar(40),", "key uuid,", "key bytea,",
         "key char(8),", "key bigint,",      "key name,", "key numeric,",
         "key jsonb,",   "key word,",        "",
     };
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "CREATE DOMAIN word AS varchar(40)");
 
@@ -163,10 +150,8 @@ TEST(the_slices_of_every_type_of_key_are_found_again)
     }
 }
 
-TEST(a_key_that_is_missing_is_added_before_its_index)
+FIXTURE_TEST(a_key_that_is_missing_is_added_before_its_index)
 {
-    struct fixture *fixture = *state;
-
     remake(fixture, "", "");
     write_config_by_key(fixture, "[outbox.columns]\nkey = \"account\"");
     expect(fixture, run_command(fixture, "init"), 5);
@@ -179,14 +164,12 @@ TEST(a_key_that_is_missing_is_added_before_its_index)
     expect(fixture, run_command(fixture, "check"), 0);
 }
 
-TEST(init_prints_what_a_table_made_for_order_none_lacks)
+FIXTURE_TEST(init_prints_what_a_table_made_for_order_none_lacks)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control, outbox_slice");
     write_config_by_key(fixture, "order = \"none\"");
     expect(fixture, run_command(fixture, "init"), 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('outbox_slice'))"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(to_regclass('outbox_slice'))");
     sql(fixture->conn, "DROP INDEX outbox_parked_hashtextextended_id_idx");
     write_config_by_key(fixture, "");
     expect(fixture, run_command(fixture, "run"), 3);
@@ -199,7 +182,7 @@ TEST(init_prints_what_a_table_made_for_order_none_lacks)
                 "CREATE INDEX ON \"public\".\"outbox_parked\""
                 " (pg_catalog.hashtextextended(key::pg_catalog.text, 0), id) WHERE "
                 "sent_at IS NULL AND key IS NOT NULL;\n");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_slice"), 64);
+    assert_number(fixture->conn, 64, "SELECT count(*) FROM outbox_slice");
     execute_printed(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
     expect(fixture, run_command(fixture, "check"), 0);
@@ -210,18 +193,17 @@ TEST(init_prints_what_a_table_made_for_order_none_lacks)
 }
 
 /* Printable text stays unescaped, so that it can be pasted. */
-TEST(init_prints_the_slices_with_whatever_else_is_missing)
+FIXTURE_TEST(init_prints_the_slices_with_whatever_else_is_missing)
 {
     static const char *const losses[] = {
         "DROP TABLE outbox_slice",
         "DROP TABLE outbox_slice; COMMENT ON TABLE outbox_control IS NULL",
         "DROP TABLE outbox_slice; DROP INDEX outbox_slice_idx",
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
         sql(fixture->conn, "%s", losses[i]);
-        expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "init", "--print");
         assert_null(strstr(fixture->process.out, "CREATE TABLE \"public\".\"outbox_parked\""));
         execute_printed(fixture);
         expect(fixture, run_command(fixture, "check"), 0);
@@ -229,25 +211,22 @@ TEST(init_prints_the_slices_with_whatever_else_is_missing)
     }
 }
 
-TEST(check_prints_the_names_in_a_fix_escaped)
+FIXTURE_TEST(check_prints_the_names_in_a_fix_escaped)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE INDEX \"red\033[31m\" ON outbox (id) WHERE sent_at IS NULL;"
                        " CREATE INDEX \"Größe\" ON outbox (id) WHERE sent_at IS NULL");
     expect(fixture, run_command(fixture, "check"), 0);
     assert_null(strchr(fixture->process.out, '\033'));
     assert_says(fixture->process.out, "hint: DROP INDEX CONCURRENTLY public.\"red\\x1b[31m\";");
     assert_says(fixture->process.out, "hint: DROP INDEX CONCURRENTLY public.\"Größe\";\n");
-    expect(fixture, run(fixture, "check", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check", "--json");
     assert_null(strchr(fixture->process.out, '\033'));
     assert_says(fixture->process.out, "\"fix\":\"DROP INDEX CONCURRENTLY public.\\\"Größe\\\";\"");
 }
 
-TEST(without_the_index_run_and_check_exit_3_and_say_how_to_make_it)
+FIXTURE_TEST(without_the_index_run_and_check_exit_3_and_say_how_to_make_it)
 {
     static const char *const commands[] = {"run", "check"};
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "DROP INDEX outbox_slice_idx; CREATE INDEX outbox_slice_idx ON outbox"
                        " (((hashtext(coalesce(key, id::text)) & 2147483647) %% 32), id)"
@@ -269,10 +248,8 @@ TEST(without_the_index_run_and_check_exit_3_and_say_how_to_make_it)
 }
 
 /* Left by a CREATE INDEX CONCURRENTLY that failed. */
-TEST(an_index_that_is_not_valid_makes_room_for_another)
+FIXTURE_TEST(an_index_that_is_not_valid_makes_room_for_another)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "ALTER INDEX outbox_slice_idx RENAME TO outbox_slice_idx_64;"
                        " CREATE INDEX outbox_slice_idx ON outbox (topic);"
                        " UPDATE pg_index SET indisvalid = false"
@@ -286,10 +263,8 @@ TEST(an_index_that_is_not_valid_makes_room_for_another)
     expect(fixture, run_command(fixture, "check"), 0);
 }
 
-TEST(another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it)
+FIXTURE_TEST(another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it)
 {
-    struct fixture *fixture = *state;
-
     write_config_by_key(fixture, "slices = 32");
     expect(fixture, run_command(fixture, "run"), 3);
     assert_says(fixture->process.err, "table \"public\".\"outbox_slice\" has 64 slices, the"
@@ -317,7 +292,7 @@ TEST(another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it)
     expect_init_then_ready(fixture);
 }
 
-TEST(slices_whose_rows_do_not_agree_are_refused)
+FIXTURE_TEST(slices_whose_rows_do_not_agree_are_refused)
 {
     static const char *const damages[] = {
         "DELETE FROM outbox_slice WHERE slice = 5",
@@ -325,7 +300,6 @@ TEST(slices_whose_rows_do_not_agree_are_refused)
         "UPDATE outbox_slice SET slice = 64 WHERE slice = 5",
         "DELETE FROM outbox_slice",
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         sql(fixture->conn, "%s", damages[i]);
@@ -336,9 +310,8 @@ TEST(slices_whose_rows_do_not_agree_are_refused)
 }
 
 /* Their events have no lane. */
-TEST(a_relay_reports_slices_whose_rows_go_missing_while_it_runs)
+FIXTURE_TEST(a_relay_reports_slices_whose_rows_go_missing_while_it_runs)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     write_config_by_key(fixture, "retention = \"10s\"");
@@ -361,19 +334,15 @@ TEST(a_relay_reports_slices_whose_rows_go_missing_while_it_runs)
 }
 
 /* The relays have the right one: their events are sent. */
-TEST(status_with_another_number_of_slices_reports_no_slice)
+FIXTURE_TEST(status_with_another_number_of_slices_reports_no_slice)
 {
-    struct fixture *fixture = *state;
-
     write_config_by_key(fixture, "slices = 32");
     expect(fixture, run_command(fixture, "status"), 0);
     assert_null(strstr(fixture->process.out, "events of some slices are not sent"));
 }
 
-TEST(an_index_of_another_number_of_slices_that_stays_is_reported)
+FIXTURE_TEST(an_index_of_another_number_of_slices_that_stays_is_reported)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE INDEX old ON outbox"
                        " (((hashtext(coalesce(key, id::text)) & 2147483647) %% 32), id)"
                        " WHERE sent_at IS NULL");
@@ -397,10 +366,9 @@ static void expect_refusal_by_each(struct fixture *fixture, const char *why, con
 }
 
 /* The relay's statements use these names themselves; test_statement_names.c tries all of them. */
-TEST(a_table_may_have_any_name)
+FIXTURE_TEST(a_table_may_have_any_name)
 {
     static const char *const names[] = {"claimed", "keys", "slices", "parked"};
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char table[64];
@@ -409,15 +377,12 @@ TEST(a_table_may_have_any_name)
         write_config_by_key(fixture, table);
         expect(fixture, run_command(fixture, "init"), 0);
         sql(fixture->conn, "INSERT INTO %s (topic, key) VALUES ('t', 'k'), ('t', NULL)", names[i]);
-        expect(fixture, run_drain(fixture), 0);
-        assert_int_equal(count_lines(fixture->process.out), 2);
+        expect_drained(fixture, 0, 2);
     }
 }
 
-TEST(ids_that_do_not_grow_are_refused)
+FIXTURE_TEST(ids_that_do_not_grow_are_refused)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox, outbox_slice;"
                        " CREATE TABLE outbox (id uuid PRIMARY KEY, aggregatetype text,"
                        " aggregateid text, type text, payload jsonb, sent_at timestamptz)");
@@ -425,13 +390,11 @@ TEST(ids_that_do_not_grow_are_refused)
                                  "order = \"key\"\non_sent = \"mark\"");
     expect_refusal_by_each(fixture, "column \"id\" of \"public\".\"outbox\" is uuid",
                            "write order = \"none\" in [outbox]");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('outbox_slice'))"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(to_regclass('outbox_slice'))");
 }
 
-TEST(a_key_whose_text_depends_on_settings_is_refused)
+FIXTURE_TEST(a_key_whose_text_depends_on_settings_is_refused)
 {
-    struct fixture *fixture = *state;
-
     remake(fixture, "key timestamptz,", "");
     expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.err, "timestamp with time zone, depends on settings");
@@ -440,10 +403,8 @@ TEST(a_key_whose_text_depends_on_settings_is_refused)
 }
 
 /* Its text depends on bytea_output. */
-TEST(a_key_that_is_a_domain_over_bytea_is_refused)
+FIXTURE_TEST(a_key_that_is_a_domain_over_bytea_is_refused)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "CREATE DOMAIN bytes AS bytea; DROP INDEX outbox_slice_idx;"
                        " ALTER TABLE outbox ALTER key TYPE bytes USING NULL;"
                        " CREATE INDEX ON outbox (((hashtext(coalesce(key::text, id::text)) &"
@@ -453,7 +414,7 @@ TEST(a_key_that_is_a_domain_over_bytea_is_refused)
                            "or give the column another type");
 }
 
-TEST(check_warns_of_a_sequence_whose_ids_do_not_grow_in_order)
+FIXTURE_TEST(check_warns_of_a_sequence_whose_ids_do_not_grow_in_order)
 {
     static const char *const changes[][2] = {
         {"ALTER SEQUENCE outbox_id_seq CACHE 10", "outbox_id_seq"},
@@ -461,7 +422,6 @@ TEST(check_warns_of_a_sequence_whose_ids_do_not_grow_in_order)
          " ALTER TABLE outbox ALTER id DROP IDENTITY, ALTER id SET DEFAULT nextval('mine')",
          "mine"},
     };
-    struct fixture *fixture = *state;
 
     assert_null(strstr(fixture->process.out != NULL ? fixture->process.out : "", "CACHE"));
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
@@ -487,17 +447,14 @@ static void become(struct fixture *fixture, const char *role)
     write_config_by_key(fixture, "");
 }
 
-TEST(the_printed_grants_let_a_role_lock_slices)
+FIXTURE_TEST(the_printed_grants_let_a_role_lock_slices)
 {
-    struct fixture *fixture = *state;
-
     make_role(fixture, "locker");
     assert_says(fixture->process.out, "GRANT SELECT, UPDATE (slices) ON");
     sql(fixture->conn, "SET ROLE locker");
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT FROM outbox_slice WHERE slice = 3"
-                                " AND slices = 64 FOR UPDATE SKIP LOCKED) locked"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM (SELECT FROM outbox_slice WHERE slice = 3"
+                  " AND slices = 64 FOR UPDATE SKIP LOCKED) locked");
     sql(fixture->conn, "RESET ROLE");
     become(fixture, "locker");
     expect(fixture, run_command(fixture, "check"), 0);
@@ -514,14 +471,12 @@ TEST(the_printed_grants_let_a_role_lock_slices)
     sql(fixture->conn, "DROP OWNED BY locker; DROP ROLE locker");
 }
 
-TEST(what_needs_no_slices_works_without_them)
+FIXTURE_TEST(what_needs_no_slices_works_without_them)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox_slice; DROP INDEX outbox_slice_idx");
-    expect(fixture, run(fixture, "emit", "t", "k", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "emit", "t", "k", "1");
     expect(fixture, run_command(fixture, "status"), 0);
     assert_says(fixture->process.out, "backlog  1");
-    expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "list");
     expect(fixture, run_command(fixture, "purge"), 0);
 }

@@ -22,7 +22,7 @@ static json_t *ask(struct fixture *fixture)
 {
     json_t *status;
 
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status", "--json");
     status = json_loads(fixture->process.out, 0, NULL);
     assert_non_null(status);
     return status;
@@ -80,9 +80,8 @@ static json_t *await_answer(struct fixture *fixture)
     }
 }
 
-TEST(a_sink_that_is_away_shows_why_since_when_and_what_waits)
+FIXTURE_TEST(a_sink_that_is_away_shows_why_since_when_and_what_waits)
 {
-    struct fixture *fixture = *state;
     struct process relay;
     json_t *status;
     const json_t *far;
@@ -103,7 +102,7 @@ TEST(a_sink_that_is_away_shows_why_since_when_and_what_waits)
     assert_int_equal(number_in(far, "rows"), 5);
     assert_string_equal(text_in(named(json_object_get(status, "sinks"), "out"), "state"), "up");
     json_decref(status);
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, "\nfar: away since ");
     assert_says(fixture->process.out, "Connection refused");
     assert_says(fixture->process.out, ", 5 rows wait\n");
@@ -111,9 +110,8 @@ TEST(a_sink_that_is_away_shows_why_since_when_and_what_waits)
     end_relay(&relay);
 }
 
-TEST(a_relay_answers_with_what_it_did_and_what_its_lanes_do)
+FIXTURE_TEST(a_relay_answers_with_what_it_did_and_what_its_lanes_do)
 {
-    struct fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
     struct process relay;
     const json_t *process;
@@ -131,7 +129,7 @@ TEST(a_relay_answers_with_what_it_did_and_what_its_lanes_do)
     assert_int_equal(json_array_size(json_object_get(status, "lane_states")), 2);
     json_decref(status);
     do /* a lane that is asked may just look for rows */
-        expect(fixture, run(fixture, "status", "--lanes", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "status", "--lanes");
     while (strstr(fixture->process.out, "    lane 2  idle") == NULL &&
            harness_now_ms() < deadline_ms);
     assert_says(fixture->process.out, " 12 sent, ");
@@ -140,9 +138,8 @@ TEST(a_relay_answers_with_what_it_did_and_what_its_lanes_do)
 }
 
 /* One relay each of two tables in one database. */
-TEST(relays_of_another_table_are_left_out)
+FIXTURE_TEST(relays_of_another_table_are_left_out)
 {
-    struct fixture *fixture = *state;
     char other[256];
     struct process relays[2];
     int64_t deadline_ms;
@@ -189,9 +186,8 @@ static void await_question(PGconn *conn, char channel[64])
 }
 
 /* A relay that is stopped says nothing, and somebody who overhears the question answers for it. */
-TEST(nobody_answers_for_a_relay)
+FIXTURE_TEST(nobody_answers_for_a_relay)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
     struct process relay;
     char channel[64];
@@ -220,9 +216,8 @@ TEST(nobody_answers_for_a_relay)
 }
 
 /* Anybody may give himself the name of a relay. */
-TEST(a_role_that_may_not_delete_from_the_outbox_is_no_relay)
+FIXTURE_TEST(a_role_that_may_not_delete_from_the_outbox_is_no_relay)
 {
-    struct fixture *fixture = *state;
     char url[512];
     PGconn *impostor;
     json_t *status;
@@ -244,9 +239,8 @@ TEST(a_role_that_may_not_delete_from_the_outbox_is_no_relay)
     sql(fixture->conn, "DROP OWNED BY impostor; DROP ROLE impostor");
 }
 
-TEST(noise_on_the_channels_neither_stops_a_relay_nor_its_answers)
+FIXTURE_TEST(noise_on_the_channels_neither_stops_a_relay_nor_its_answers)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     start_relay(fixture, &relay);
@@ -258,11 +252,10 @@ TEST(noise_on_the_channels_neither_stops_a_relay_nor_its_answers)
 }
 
 /* The rows that were sent since then stay in the index. */
-TEST(a_held_snapshot_makes_no_look_slower)
+FIXTURE_TEST(a_held_snapshot_makes_no_look_slower)
 {
     static const char read_sql[] =
         "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'outbox'";
-    struct fixture *fixture = *state;
     PGconn *holder = harness_connect(fixture->url);
     struct process relay;
     int64_t deadline_ms;
@@ -290,29 +283,26 @@ TEST(a_held_snapshot_makes_no_look_slower)
 }
 
 /* Neither has a time of its own, and a relay alone would send neither. */
-TEST(rows_behind_a_dead_one_call_for_no_relay)
+FIXTURE_TEST(rows_behind_a_dead_one_call_for_no_relay)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, state, waits_for)"
         " VALUES (1, gen_random_uuid(), 't', 'k', now(), 'dead', NULL),"
         " (2, gen_random_uuid(), 't', 'k', now(), 'behind', NULL),"
         " (3, gen_random_uuid(), 'p', 'p', now(), 'paused', 'paused topic p')");
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_null(strstr(fixture->process.out, "no relay runs"));
     assert_null(strstr(fixture->process.out, "next try"));
     assert_says(fixture->process.out, "- 1 row is dead: it stays until you retry or drop it\n");
     assert_says(fixture->process.out, "- 1 row waits behind an earlier row of the same key\n");
     sql(fixture->conn, "UPDATE outbox_parked SET state = 'retry', due = now() WHERE id = 2");
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, "- no relay runs, and 1 row is to be sent\n");
     assert_says(fixture->process.out, ", next try now\n");
 }
 
-TEST(with_all_rows_parked_the_oldest_age_is_theirs)
+FIXTURE_TEST(with_all_rows_parked_the_oldest_age_is_theirs)
 {
-    struct fixture *fixture = *state;
     json_t *status;
 
     sql(fixture->conn,
@@ -324,14 +314,14 @@ TEST(with_all_rows_parked_the_oldest_age_is_theirs)
     assert_in_range(json_real_value(json_object_get(status, "next_try_seconds")), 10, 50);
     assert_true(json_is_null(json_object_get(status, "backlog_oldest_seconds")));
     json_decref(status);
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, "parked   30, oldest 1 h 00 min, next try in ");
     assert_says(fixture->process.out, "- 30 rows wait for out/gone: unknown topic\n");
-    expect(fixture, run(fixture, "status", "--max-age", "30m", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "status", "--max-age", "30m");
 }
 
 /* Any role that may insert can write them. */
-TEST(a_time_without_an_age_hides_no_other_row)
+FIXTURE_TEST(a_time_without_an_age_hides_no_other_row)
 {
     static const struct {
         const char *type, *time;
@@ -340,7 +330,6 @@ TEST(a_time_without_an_age_hides_no_other_row)
                {"timestamp", "-infinity"},       {"timestamp", "294276-12-31 23:59:59"},
                {"date", "5874897-12-31"},        {"text", "yesterday or so"},
                {"text", "2026-02-31 10:00:61"}};
-    struct fixture *fixture = *state;
     char said[11];
     json_t *status;
 
@@ -367,24 +356,23 @@ TEST(a_time_without_an_age_hides_no_other_row)
         assert_in_range(json_number_value(json_object_get(status, "oldest_seconds")), 86400,
                         4 * 86400);
         json_decref(status);
-        expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "status");
         assert_says(fixture->process.out,
                     "- created_at of 1 of the oldest rows gives no age: row ");
         if (strcmp(odd[i].type, "text") != 0) /* a text is a value of the row */
             assert_says(fixture->process.out, said);
         assert_null(strstr(fixture->process.out, "unknown"));
-        expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
-        expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
-        expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
-        expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "list");
+        expect_run(fixture, 0, "dead", "show", "1");
+        expect_run(fixture, 0, "check");
+        expect_run(fixture, 0, "purge", "--dry-run");
     }
 }
 
 /* Here for the condition of [outbox] where, which no row of the other tables
  * has to fulfil. */
-TEST(a_figure_that_fails_takes_no_other_with_it)
+FIXTURE_TEST(a_figure_that_fails_takes_no_other_with_it)
 {
-    struct fixture *fixture = *state;
     json_t *status;
 
     write_config(fixture, "where = \"10 / length(topic) > 0\"\n", STDOUT_SINK);
@@ -395,41 +383,34 @@ TEST(a_figure_that_fails_takes_no_other_with_it)
     assert_true(json_is_null(json_object_get(status, "backlog")));
     assert_int_equal(number_in(status, "dead"), 1);
     json_decref(status);
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, "\nbacklog  unknown\n");
     assert_says(fixture->process.out, "- unknown: the backlog: database: division_by_zero");
-    expect(fixture, run(fixture, "status", "--max-backlog", "9", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "status", "--max-backlog", "9");
 }
 
-TEST(what_is_above_its_limit_decides_the_exit_status)
+FIXTURE_TEST(what_is_above_its_limit_decides_the_exit_status)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "INSERT INTO outbox (topic, payload, created_at) VALUES ('t', '1', now() -"
                        " interval '1 hour')");
-    expect(fixture,
-           run(fixture, "status", "--max-backlog", "1", "--max-age", "2h", "-c", fixture->config),
-           0);
+    expect_run(fixture, 0, "status", "--max-backlog", "1", "--max-age", "2h");
     assert_string_equal(fixture->process.out, "");
-    expect(fixture,
-           run(fixture, "status", "--max-backlog", "0", "--max-dead", "0", "-c", fixture->config),
-           1);
+    expect_run(fixture, 1, "status", "--max-backlog", "0", "--max-dead", "0");
     assert_string_equal(fixture->process.out, "");
     assert_string_equal(fixture->process.err, "outbox-relay: backlog is 1, the limit is 0\n");
-    expect(fixture, run(fixture, "status", "--json", "--max-age", "1m", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "status", "--json", "--max-age", "1m");
     assert_says(fixture->process.out, "\"backlog\":1,");
     assert_says(fixture->process.err, "outbox-relay: age is 36");
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN created_at");
-    expect(fixture, run(fixture, "status", "--max-age", "2h", "-c", fixture->config), 1);
+    expect_run(fixture, 1, "status", "--max-age", "2h");
     assert_says(fixture->process.err, "age is unknown");
-    expect(fixture, run(fixture, "status", "--max-dead", "many", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "status", "--max-dead", "many");
     assert_says(fixture->process.err, "--max-dead wants a number of rows, not \"many\"");
-    expect(fixture, run(fixture, "status", "--watch", "--max-dead", "0", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "status", "--watch", "--max-dead", "0");
 }
 
-TEST(a_watch_prints_one_look_below_the_other_and_ends_at_an_interrupt)
+FIXTURE_TEST(a_watch_prints_one_look_below_the_other_and_ends_at_an_interrupt)
 {
-    struct fixture *fixture = *state;
     struct process *watch = &fixture->process;
 
     process_free(watch);
@@ -458,9 +439,8 @@ static struct admin *open_admin(const struct fixture *fixture, struct outbox_opt
     return admin;
 }
 
-TEST(transactions_that_hold_the_horizon_are_named_with_what_ends_them)
+FIXTURE_TEST(transactions_that_hold_the_horizon_are_named_with_what_ends_them)
 {
-    struct fixture *fixture = *state;
     PGconn *reader = harness_connect(fixture->url);
     struct outbox_options options;
     struct admin *admin;
@@ -508,9 +488,8 @@ static void expect_holder(struct admin *admin, PGconn *conn, const char *words)
     findings_free(&findings);
 }
 
-TEST(a_prepared_transaction_is_named_with_what_ends_it)
+FIXTURE_TEST(a_prepared_transaction_is_named_with_what_ends_it)
 {
-    struct fixture *fixture = *state;
     struct outbox_options options;
     struct admin *admin = open_admin(fixture, &options);
     char words[160];
@@ -523,7 +502,7 @@ TEST(a_prepared_transaction_is_named_with_what_ends_it)
                    " PREPARED",
                    fixture->name, PQuser(fixture->conn));
     expect_holder(admin, fixture->conn, words);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_prepared_xacts"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM pg_prepared_xacts");
     admin_close(admin);
 }
 
@@ -568,9 +547,8 @@ static PGconn *stand_by(struct fixture *fixture)
     return standby;
 }
 
-TEST(a_slot_that_holds_the_horizon_is_named_with_what_ends_it)
+FIXTURE_TEST(a_slot_that_holds_the_horizon_is_named_with_what_ends_it)
 {
-    struct fixture *fixture = *state;
     struct outbox_options options;
     struct admin *admin = open_admin(fixture, &options);
     PGconn *standby;
@@ -593,13 +571,12 @@ TEST(a_slot_that_holds_the_horizon_is_named_with_what_ends_it)
                    "the unused replication slot \"%s\" keeps what was deleted in the last 1001",
                    fixture->name);
     expect_holder(admin, fixture->conn, words);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_replication_slots"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM pg_replication_slots");
     admin_close(admin);
 }
 
-TEST(a_stream_that_keeps_nothing_needs_attention)
+FIXTURE_TEST(a_stream_that_keeps_nothing_needs_attention)
 {
-    struct fixture *fixture = *state;
     const char *url = harness_env("TEST_NATS_URL");
     struct process relay;
     char text[512];
@@ -614,7 +591,7 @@ TEST(a_stream_that_keeps_nothing_needs_attention)
     start_relay(fixture, &relay);
     wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
     json_decref(await_answer(fixture));
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status");
     assert_says(fixture->process.out, "- sink bus acknowledges messages and stores none: its stream"
                                       " has retention \"interest\" and no consumer\n");
     end_relay(&relay);

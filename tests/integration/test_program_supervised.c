@@ -64,9 +64,8 @@ static int forget_supervisor(void **state)
 
 FIXTURE(set_up, forget_supervisor)
 
-TEST(a_relay_that_works_is_ready_turns_reloads_and_stops)
+FIXTURE_TEST(a_relay_that_works_is_ready_turns_reloads_and_stops)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     listen_as_supervisor();
@@ -83,9 +82,8 @@ TEST(a_relay_that_works_is_ready_turns_reloads_and_stops)
     await_heard("STOPPING=1\nEXTEND_TIMEOUT_USEC=20000000\n"); /* shutdown_timeout and 5 s */
 }
 
-TEST(a_relay_that_waits_for_its_database_is_ready_and_says_so)
+FIXTURE_TEST(a_relay_that_waits_for_its_database_is_ready_and_says_so)
 {
-    struct fixture *fixture = *state;
     struct process *process = &fixture->process;
 
     (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://postgres@127.0.0.1:1/x");
@@ -97,13 +95,11 @@ TEST(a_relay_that_waits_for_its_database_is_ready_and_says_so)
     expect(fixture, process->status, 0);
 }
 
-TEST(a_relay_that_cannot_start_is_never_ready)
+FIXTURE_TEST(a_relay_that_cannot_start_is_never_ready)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox");
     listen_as_supervisor();
-    expect(fixture, run(fixture, "run", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "run");
     hear();
     assert_string_equal(heard, "");
 }
@@ -118,7 +114,7 @@ static void start(struct fixture *fixture, const char *outbox)
                                     "[database]\nurl = \"%s\"\n[outbox]\n%s\n" STDOUT_SINK "\n",
                                     fixture->url, outbox));
     if (outbox != NULL)
-        expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "init");
     process_free(&fixture->process);
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     process_await_words(&fixture->process, "relaying from");
@@ -132,33 +128,27 @@ static void expect_to_end_with_3(struct fixture *fixture, const char *why)
     assert_says(fixture->process.err, why);
 }
 
-TEST(a_relay_whose_table_was_dropped_ends)
+FIXTURE_TEST(a_relay_whose_table_was_dropped_ends)
 {
-    struct fixture *fixture = *state;
-
     start(fixture, NULL);
     sql(fixture->conn, "DROP TABLE outbox");
     expect_to_end_with_3(fixture, "table \"public\".\"outbox\" does not exist");
 }
 
-TEST(a_relay_with_another_number_of_slices_ends)
+FIXTURE_TEST(a_relay_with_another_number_of_slices_ends)
 {
-    struct fixture *fixture = *state;
-
     sql(fixture->conn, "DROP TABLE outbox CASCADE; DROP TABLE outbox_parked, outbox_control");
     start(fixture, "slices = 64");
     sql(fixture->conn, "DELETE FROM outbox_slice; INSERT INTO outbox_slice SELECT slice, 32"
                        " FROM generate_series(0, 31) slice");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
     expect_to_end_with_3(fixture, "32 slices, the configuration says 64");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
-                     1);
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
 }
 
 /* Longer than a schema may be broken. */
-TEST(a_privilege_that_is_revoked_is_waited_for)
+FIXTURE_TEST(a_privilege_that_is_revoked_is_waited_for)
 {
-    struct fixture *fixture = *state;
     int64_t until_ms;
 
     make_role(fixture, "waiting_relay");
@@ -178,10 +168,8 @@ TEST(a_privilege_that_is_revoked_is_waited_for)
     expect(fixture, fixture->process.status, 0);
 }
 
-TEST(a_table_that_comes_back_soon_is_waited_for)
+FIXTURE_TEST(a_table_that_comes_back_soon_is_waited_for)
 {
-    struct fixture *fixture = *state;
-
     start(fixture, NULL);
     sql(fixture->conn, "ALTER TABLE outbox RENAME TO hidden");
     process_await_words(&fixture->process, "msg=\"the database refuses the relay\"");

@@ -55,17 +55,14 @@ static void remember(struct fixture *fixture, const char *where)
 
 static void assert_untouched(struct fixture *fixture)
 {
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM before b WHERE NOT EXISTS (SELECT FROM events"
-                                " e WHERE e.id = b.id AND e.ctid::text = b.place AND e.xmin::text ="
-                                " b.version AND e.xmax::text = b.locked)"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM before b WHERE NOT EXISTS (SELECT FROM events"
+                  " e WHERE e.id = b.id AND e.ctid::text = b.place AND e.xmin::text ="
+                  " b.version AND e.xmax::text = b.locked)");
 }
 
-TEST(rows_that_another_program_has_sent_are_not_sent_by_a_first_run)
+FIXTURE_TEST(rows_that_another_program_has_sent_are_not_sent_by_a_first_run)
 {
-    struct fixture *fixture = *state;
-
     make_events_without_sent_at(fixture);
     insert_events(fixture, "SENT", 1000);
     write_config_for(fixture, "on_sent = \"delete\"");
@@ -88,13 +85,11 @@ TEST(rows_that_another_program_has_sent_are_not_sent_by_a_first_run)
     expect(fixture, run_command(fixture, "run"), 3);
     assert_string_equal(fixture->process.out, "");
     assert_untouched(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 1000);
+    assert_number(fixture->conn, 1000, "SELECT count(*) FROM events");
 }
 
-TEST(what_is_counted_is_bounded)
+FIXTURE_TEST(what_is_counted_is_bounded)
 {
-    struct fixture *fixture = *state;
-
     make_events(fixture);
     insert_events(fixture, "NEW", 100001);
     write_config_for(fixture, "on_sent = \"mark\"");
@@ -104,59 +99,49 @@ TEST(what_is_counted_is_bounded)
                 " sent: status (text)");
 }
 
-TEST(adopt_is_needed_once)
+FIXTURE_TEST(adopt_is_needed_once)
 {
-    struct fixture *fixture = *state;
-
     make_events(fixture);
     insert_events(fixture, "NEW", 500);
     write_config_for(fixture, "adopt = true");
     init_existing(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
     assert_null(strstr(fixture->process.err, "warning"));
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 500);
+    expect_drained(fixture, 0, 500);
     insert_events(fixture, "NEW", 50);
     write_config_for(fixture, "");
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 50);
+    expect_drained(fixture, 0, 50);
 }
 
-TEST(what_settles_a_table_is_neither_shown_nor_purged)
+FIXTURE_TEST(what_settles_a_table_is_neither_shown_nor_purged)
 {
-    struct fixture *fixture = *state;
-
     make_events(fixture);
     insert_events(fixture, "NEW", 5);
     write_config_for(fixture, "adopt = true");
     init_existing(fixture);
     expect(fixture, run_drain(fixture), 0);
-    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "dead", "list", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "purge", "--older-than", "0");
+    expect_run(fixture, 0, "dead", "list", "--json");
     assert_string_equal(fixture->process.out, "");
-    expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "drop", "--all");
+    expect_run(fixture, 0, "status", "--json");
     assert_says(fixture->process.out, "\"dead\":0");
     insert_events(fixture, "NEW", 5);
     write_config_for(fixture, "");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 5);
+    expect_drained(fixture, 0, 5);
 }
 
-TEST(rows_that_come_once_a_table_was_seen_empty_are_the_relays)
+FIXTURE_TEST(rows_that_come_once_a_table_was_seen_empty_are_the_relays)
 {
-    struct fixture *fixture = *state;
-
     make_events_without_sent_at(fixture);
     write_config_for(fixture, "on_sent = \"delete\"");
     init_existing(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_control"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM events_control");
     expect(fixture, run_drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 10);
+    expect_drained(fixture, 0, 10);
     make_events_without_sent_at(fixture);
     insert_events(fixture, "NEW", 10);
     init_existing(fixture);
@@ -167,28 +152,23 @@ TEST(rows_that_come_once_a_table_was_seen_empty_are_the_relays)
     sql(fixture->conn, "DELETE FROM events");
     expect(fixture, run_drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 10);
+    expect_drained(fixture, 0, 10);
 }
 
-TEST(a_table_that_init_created_needs_no_adopt)
+FIXTURE_TEST(a_table_that_init_created_needs_no_adopt)
 {
-    struct fixture *fixture = *state;
-
     write_config_for(fixture, "");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     sql(fixture->conn, "ALTER TABLE events ADD COLUMN status text, ADD COLUMN done bool");
     sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 10);
+    expect_drained(fixture, 0, 10);
 }
 
 /* The relay that runs has left the note of its condition. */
-TEST(a_condition_is_refused_beside_a_relay_without_one)
+FIXTURE_TEST(a_condition_is_refused_beside_a_relay_without_one)
 {
     static const char *const tables[] = {"", "CREATE"};
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         sql(fixture->conn,
@@ -212,9 +192,8 @@ TEST(a_condition_is_refused_beside_a_relay_without_one)
     }
 }
 
-TEST(relays_that_start_at_once_settle_a_table_together)
+FIXTURE_TEST(relays_that_start_at_once_settle_a_table_together)
 {
-    struct fixture *fixture = *state;
     struct process relays[4];
 
     make_events(fixture);
@@ -229,20 +208,18 @@ TEST(relays_that_start_at_once_settle_a_table_together)
         assert_int_equal(relays[i].status, 0);
         process_free(&relays[i]);
     }
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_control"), 2);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
-                     0);
+    assert_number(fixture->conn, 2, "SELECT count(*) FROM events_control");
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM events WHERE sent_at IS NULL");
 }
 
 /* psql goes on after an error unless it is told otherwise. */
-TEST(sql_that_init_prints_for_another_database_marks_no_table_that_is_there)
+FIXTURE_TEST(sql_that_init_prints_for_another_database_marks_no_table_that_is_there)
 {
-    struct fixture *fixture = *state;
     const char *psql[] = {"BEGIN", "CREATE TABLE events (id int)",
                           "COMMENT ON TABLE events IS 'outbox-relay: created by init'", "COMMIT"};
 
     write_config_for(fixture, "");
-    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init", "--print");
     for (size_t i = 0; i < sizeof psql / sizeof *psql; i++) {
         char start[32];
 
@@ -260,10 +237,8 @@ TEST(sql_that_init_prints_for_another_database_marks_no_table_that_is_there)
     assert_says(fixture->process.err, "10 rows would be sent and marked");
 }
 
-TEST(a_restricted_role_settles_a_table_too)
+FIXTURE_TEST(a_restricted_role_settles_a_table_too)
 {
-    struct fixture *fixture = *state;
-
     make_events(fixture);
     insert_events(fixture, "NEW", 10);
     sql(fixture->conn, "ALTER TABLE events OWNER TO " HARNESS_RELAY);
@@ -278,8 +253,7 @@ TEST(a_restricted_role_settles_a_table_too)
     expect(fixture, run_drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
     write_config_for(fixture, "");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 10);
+    expect_drained(fixture, 0, 10);
     sql(fixture->conn, "DROP OWNED BY adopter; DROP ROLE adopter");
 }
 
@@ -293,25 +267,20 @@ TEST(a_restricted_role_settles_a_table_too)
 static void assert_printed_in_order(struct fixture *fixture, int count)
 {
     load_printed(fixture, fixture->process.out);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     count);
+    assert_number(fixture->conn, count, "SELECT count(DISTINCT line->>'id') FROM printed");
     assert_int_equal(count_lines(fixture->process.out), count);
-    assert_int_equal(
-        sql_number(
-            fixture->conn,
-            "SELECT count(*) FROM (SELECT (line->'payload')::int AS n, lag((line->'payload')"
-            "::int) OVER (PARTITION BY line->>'key' ORDER BY place) AS before FROM printed) o"
-            " WHERE before > n"),
-        0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT (line->'payload')::int AS n, lag((line->'payload')"
+                  "::int) OVER (PARTITION BY line->>'key' ORDER BY place) AS before FROM printed) o"
+                  " WHERE before > n");
     sql(fixture->conn, "DROP TABLE printed");
 }
 
-TEST(rows_outside_where_are_never_touched)
+FIXTURE_TEST(rows_outside_where_are_never_touched)
 {
     static const char *const modes[] = {"on_sent = \"mark\"", "on_sent = \"delete\"",
                                         "on_sent = \"mark\"\norder = \"none\"",
                                         "on_sent = \"delete\"\norder = \"none\""};
-    struct fixture *fixture = *state;
     char outbox[256];
 
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
@@ -326,7 +295,7 @@ TEST(rows_outside_where_are_never_touched)
         init_existing(fixture);
         remember(fixture, "status <> 'NEW'");
         if (i == 0) {
-            expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+            expect_run(fixture, 0, "status", "--json");
             assert_says(fixture->process.out, "\"backlog\":1000");
         }
         expect(fixture, run_drain(fixture), 0);
@@ -334,16 +303,14 @@ TEST(rows_outside_where_are_never_touched)
             assert_printed_in_order(fixture, 1000);
         assert_int_equal(count_lines(fixture->process.out), 1000);
         assert_untouched(fixture);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM before"), 3000);
+        assert_number(fixture->conn, 3000, "SELECT count(*) FROM before");
     }
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status", "--json");
     assert_says(fixture->process.out, "\"backlog\":0");
 }
 
-TEST(the_index_holds_the_condition_and_no_other_serves)
+FIXTURE_TEST(the_index_holds_the_condition_and_no_other_serves)
 {
-    struct fixture *fixture = *state;
-
     make_events(fixture);
     write_config_for(fixture, "");
     init_existing(fixture);
@@ -358,11 +325,10 @@ TEST(the_index_holds_the_condition_and_no_other_serves)
     assert_says(fixture->process.out, "DROP INDEX CONCURRENTLY public.events_slice_idx;\n");
     sql(fixture->conn, "DELETE FROM events_control"); /* as the refusal of another condition says */
     init_existing(fixture);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM pg_index WHERE indrelid = 'events'::regclass"
-                                " AND pg_get_expr(indpred, indrelid) = '((sent_at IS NULL) AND"
-                                " (status = ''NEW''::text))'"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM pg_index WHERE indrelid = 'events'::regclass"
+                  " AND pg_get_expr(indpred, indrelid) = '((sent_at IS NULL) AND"
+                  " (status = ''NEW''::text))'");
     expect(fixture, run_drain(fixture), 0);
     write_config_for(fixture, "where = \"(( status)='NEW'::pg_catalog.text )\"");
     expect(fixture, run_command(fixture, "check"), 3); /* the same index, but another text */
@@ -371,10 +337,8 @@ TEST(the_index_holds_the_condition_and_no_other_serves)
 }
 
 /* With order = "none" a missing index only costs speed. */
-TEST(without_order_the_index_holds_the_condition_too)
+FIXTURE_TEST(without_order_the_index_holds_the_condition_too)
 {
-    struct fixture *fixture = *state;
-
     make_events_without_sent_at(fixture);
     write_config_for(fixture, "order = \"none\"\non_sent = \"delete\"\n" NEW_ONLY);
     expect(fixture, run_command(fixture, "init"), 5);
@@ -389,7 +353,7 @@ TEST(without_order_the_index_holds_the_condition_too)
     assert_says(fixture->process.out, "\"events_unsent_idx_2\"");
 }
 
-TEST(a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing)
+FIXTURE_TEST(a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing)
 {
     static const struct {
         const char *where;
@@ -405,7 +369,6 @@ TEST(a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing)
         {"id IN (SELECT 1)", "cannot use subquery in index predicate"},
         {"true LIMIT 5", "syntax error"},
     };
-    struct fixture *fixture = *state;
     char outbox[256];
 
     make_events(fixture);
@@ -416,10 +379,10 @@ TEST(a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing)
         expect(fixture, run_command(fixture, "init"), 3);
         assert_says(fixture->process.err, "[outbox] where: PostgreSQL refuses this condition:");
         assert_says(fixture->process.err, refused[i].why);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events_parked')) +"
-                                                   " count(to_regclass('events_slice'))"),
-                         0);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 5);
+        assert_number(fixture->conn, 0,
+                      "SELECT count(to_regclass('events_parked')) +"
+                      " count(to_regclass('events_slice'))");
+        assert_number(fixture->conn, 5, "SELECT count(*) FROM events");
     }
     /* `check` and `run` ask as init does. */
     expect(fixture, run_command(fixture, "check"), 3);
@@ -436,13 +399,12 @@ TEST(a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing)
     write_config_for(fixture, "where = \"tenant = 'a'\"");
     expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.err, "[outbox] where: ");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events'))"), 0);
+    assert_number(fixture->conn, 0, "SELECT count(to_regclass('events'))");
 }
 
 /* By then its id is below every bound (docs/internals/horizon.md). */
-TEST(a_row_that_an_update_brings_within_where_is_sent)
+FIXTURE_TEST(a_row_that_an_update_brings_within_where_is_sent)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     make_events(fixture);
@@ -461,14 +423,12 @@ TEST(a_row_that_an_update_brings_within_where_is_sent)
     process_stop(&relay, SIGTERM);
     assert_int_equal(relay.status, 0);
     assert_int_equal(count_lines(relay.out), 2011);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
-                     10);
+    assert_number(fixture->conn, 10, "SELECT count(*) FROM events WHERE sent_at IS NULL");
     process_free(&relay);
 }
 
-TEST(a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left)
+FIXTURE_TEST(a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left)
 {
-    struct fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
     struct process relay;
 
@@ -487,25 +447,23 @@ TEST(a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left)
     wait_for_number(fixture->conn, 9, "SELECT count(*) FROM events WHERE sent_at IS NOT NULL");
     process_stop(&relay, SIGTERM);
     assert_int_equal(count_lines(relay.out), 9);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM events WHERE id = 3 AND sent_at"
-                                " IS NULL AND status = 'HELD'"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM events WHERE id = 3 AND sent_at"
+                  " IS NULL AND status = 'HELD'");
     process_free(&relay);
 }
 
 /* An index that cannot be compared with the configuration is not reported as unused. */
-TEST(a_mistyped_condition_or_column_drops_no_index_in_use)
+FIXTURE_TEST(a_mistyped_condition_or_column_drops_no_index_in_use)
 {
-    struct fixture *fixture = *state;
     static const char *const mistyped[] = {"where = \"(select 1\"", "where = \"nothere = 'x'\"",
                                            "[outbox.columns]\nsent_at = \"sentt_at\""};
 
     write_config_for(fixture, "");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     for (int i = 0; i < 3; i++) {
         write_config_for(fixture, mistyped[i]);
-        expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+        expect_run(fixture, 3, "check");
         assert_null(strstr(fixture->process.out, "DROP INDEX"));
         process_free(&fixture->process);
         (void)run(fixture, "init", "-c", fixture->config);
@@ -515,17 +473,14 @@ TEST(a_mistyped_condition_or_column_drops_no_index_in_use)
     }
 }
 
-TEST(the_relays_of_a_table_have_one_condition)
+FIXTURE_TEST(the_relays_of_a_table_have_one_condition)
 {
-    struct fixture *fixture = *state;
-
     make_events(fixture);
     write_config_for(fixture, "where = \"key = 'a'\"");
     init_existing(fixture);
     expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn, "INSERT INTO events (topic, key) VALUES ('t', 'a'), ('t', 'b')");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
     write_config_for(fixture, "where = \"key = 'b'\"\nadopt = true");
     expect(fixture, run_command(fixture, "init"), 5);
     assert_says(fixture->process.err, "is relayed by another condition");
@@ -541,22 +496,19 @@ TEST(the_relays_of_a_table_have_one_condition)
     assert_says(fixture->process.err,
                 "DELETE FROM \"public\".\"events_control\" WHERE kind = 'setting' AND name ="
                 " 'condition'");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
-                     1);
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM events WHERE sent_at IS NULL");
     sql(fixture->conn, "DELETE FROM events_control WHERE kind = 'setting' AND name = 'condition'");
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
 }
 
 /* A relay of an older version has kept no order; the next one does. */
-TEST(the_relays_of_a_table_have_one_order_and_key)
+FIXTURE_TEST(the_relays_of_a_table_have_one_order_and_key)
 {
     static const char *const others[] = {"columns.key = \"status\"", "columns.key = \"\"",
                                          "order = \"none\""};
     static const char *const shown[] = {"order = \"key\" with the key \"status\"",
                                         "order = \"key\" without a key",
                                         "order = \"none\" with the key \"key\""};
-    struct fixture *fixture = *state;
     char line[256];
 
     make_events(fixture);
@@ -589,10 +541,8 @@ static void adopt_long_ago(struct fixture *fixture)
     sql(fixture->conn, "UPDATE events_control SET set_at = now() - interval '1 year'");
 }
 
-TEST(a_purge_leaves_rows_outside_where_alone)
+FIXTURE_TEST(a_purge_leaves_rows_outside_where_alone)
 {
-    struct fixture *fixture = *state;
-
     make_events(fixture);
     write_config_for(fixture, NEW_ONLY "adopt = true");
     init_existing(fixture);
@@ -601,16 +551,15 @@ TEST(a_purge_leaves_rows_outside_where_alone)
                        " THEN 'NEW' ELSE 'OLD' END, now() - interval '30 days'"
                        " FROM generate_series(1, 3000) i");
     remember(fixture, "status = 'OLD'");
-    expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "purge", "--dry-run");
     assert_says(fixture->process.out, "1500");
-    expect(fixture, run(fixture, "purge", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "purge");
     assert_untouched(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 1500);
+    assert_number(fixture->conn, 1500, "SELECT count(*) FROM events");
 }
 
-TEST(an_error_that_the_condition_raises_names_it)
+FIXTURE_TEST(an_error_that_the_condition_raises_names_it)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     make_events(fixture);
@@ -618,7 +567,7 @@ TEST(an_error_that_the_condition_raises_names_it)
     (void)run_command(fixture, "init");
     adopt_long_ago(fixture);
     sql(fixture->conn, "INSERT INTO events (topic, sent_at) VALUES ('t', now() - interval '9 d')");
-    expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "purge", "--dry-run");
     assert_says(fixture->process.err, "[outbox] where cannot be evaluated for a row of"
                                       " \"public\".\"events\": database: division_by_zero");
     expect(fixture, run_command(fixture, "purge"), 3);
@@ -630,13 +579,11 @@ TEST(an_error_that_the_condition_raises_names_it)
     process_await_words(&relay, "[outbox] where cannot be evaluated for a row of");
     process_stop(&relay, SIGTERM);
     process_free(&relay);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 1);
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM events");
 }
 
-TEST(a_row_outside_where_that_cannot_be_read_is_not_parked)
+FIXTURE_TEST(a_row_outside_where_that_cannot_be_read_is_not_parked)
 {
-    struct fixture *fixture = *state;
-
     make_events(fixture);
     sql(fixture->conn, "ALTER TABLE events ADD COLUMN created_at text DEFAULT '2026-01-31'");
     write_config_for(fixture, NEW_ONLY);
@@ -646,21 +593,19 @@ TEST(a_row_outside_where_that_cannot_be_read_is_not_parked)
                        " ('t', 'a', 'no time', 'OLD'), ('t', 'b', 'no time', 'NEW'),"
                        " ('t', 'c', '2026-01-31', 'NEW')");
     remember(fixture, "status = 'OLD'");
-    expect(fixture, run_drain(fixture), 1);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 1, 1);
     assert_untouched(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_parked WHERE sent_at IS"
-                                               " NULL"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM events_parked WHERE sent_at IS"
+                  " NULL");
     sql(fixture->conn, "UPDATE events_parked SET created_at = '2026-01-31' WHERE sent_at IS NULL");
-    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_run(fixture, 0, "dead", "retry", "--all");
+    expect_drained(fixture, 0, 1);
 }
 
 /* ---- what fits ---- */
 
-TEST(init_creates_nothing_beside_a_table_with_columns_of_other_types)
+FIXTURE_TEST(init_creates_nothing_beside_a_table_with_columns_of_other_types)
 {
     static const char *const said[] = {
         "column \"event_id\" (event_id) of \"public\".\"events\" has type jsonb; it must be uuid,",
@@ -675,7 +620,6 @@ TEST(init_creates_nothing_beside_a_table_with_columns_of_other_types)
         " timestamp with on_sent = \"mark\" or \"position\": change the type, or map another column in "
         "[outbox.columns]",
     };
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "CREATE TABLE events (id bigint PRIMARY KEY, event_id jsonb, topic int, key"
                        " text[], type bool, payload int, headers text[], created_at bigint,"
@@ -689,9 +633,9 @@ TEST(init_creates_nothing_beside_a_table_with_columns_of_other_types)
     assert_says(fixture->process.err,
                 "  ALTER TABLE \"public\".\"events\" ALTER COLUMN \"topic\" TYPE"
                 " pg_catalog.text USING \"topic\"::pg_catalog.text;\n");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events_parked')) +"
-                                               " count(to_regclass('events_slice'))"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(to_regclass('events_parked')) +"
+                  " count(to_regclass('events_slice'))");
     expect(fixture, run_command(fixture, "check"), 3);
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
         assert_says(fixture->process.out, said[i]);
@@ -700,28 +644,24 @@ TEST(init_creates_nothing_beside_a_table_with_columns_of_other_types)
     assert_null(strstr(fixture->process.out, "column \"sent_at\" (sent_at) of")); /* NULL or not */
 }
 
-TEST(init_creates_nothing_while_a_column_is_missing)
+FIXTURE_TEST(init_creates_nothing_while_a_column_is_missing)
 {
-    struct fixture *fixture = *state;
-
     make_events_without_sent_at(fixture);
     sql(fixture->conn, "ALTER TABLE events DROP COLUMN processed_at"); /* it might be sent_at */
     write_config_for(fixture, "");
     expect(fixture, run_command(fixture, "init"), 5);
     assert_says(fixture->process.err, "nothing was created: table \"public\".\"events\" lacks");
     assert_says(fixture->process.out, "ALTER TABLE \"public\".\"events\" ADD COLUMN \"sent_at\"");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events_parked')) +"
-                                               " count(to_regclass('events_slice'))"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(to_regclass('events_parked')) +"
+                  " count(to_regclass('events_slice'))");
     execute_printed(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
     expect(fixture, run_command(fixture, "check"), 0);
 }
 
-TEST(the_parked_table_follows_a_changed_type)
+FIXTURE_TEST(the_parked_table_follows_a_changed_type)
 {
-    struct fixture *fixture = *state;
-
     make_events(fixture);
     write_config_for(fixture, "");
     init_existing(fixture);
@@ -742,7 +682,6 @@ TEST(the_parked_table_follows_a_changed_type)
     execute_printed(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
     expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, run_drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 1);
+    expect_drained(fixture, 0, 1);
     assert_says(fixture->process.out, "\"key\":\"k\"");
 }

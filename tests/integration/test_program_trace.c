@@ -66,9 +66,8 @@ static void assert_times(struct fixture *fixture, const json_t *span, int64_t be
     assert_true(span_event(span, "acknowledge") <= clock_wall_us() * 1000);
 }
 
-TEST(a_sampled_row_makes_a_span_from_its_insert_to_its_acknowledgement)
+FIXTURE_TEST(a_sampled_row_makes_a_span_from_its_insert_to_its_acknowledgement)
 {
-    struct fixture *fixture = *state;
     const json_t *span;
     int64_t before_us;
 
@@ -114,24 +113,20 @@ TEST(a_sampled_row_makes_a_span_from_its_insert_to_its_acknowledgement)
     }
 }
 
-TEST(a_replayed_row_makes_another_span)
+FIXTURE_TEST(a_replayed_row_makes_another_span)
 {
-    struct fixture *fixture = *state;
-
     trace_to(fixture, "127.0.0.1", "");
     insert_sampled(fixture, 1);
     expect(fixture, run_drain(fixture), 0);
-    expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "replay", "1");
     expect(fixture, run_drain(fixture), 0);
     collector_await(2);
     assert_member(collector_span("1", 1), "parentSpanId", PARENT);
 }
 
 /* The first session that marks a row as sent ends before its COMMIT. */
-TEST(a_batch_that_is_sent_again_because_its_commit_failed_makes_spans_each_time)
+FIXTURE_TEST(a_batch_that_is_sent_again_because_its_commit_failed_makes_spans_each_time)
 {
-    struct fixture *fixture = *state;
-
     trace_to(fixture, "127.0.0.1", "");
     insert_sampled(fixture, 1);
     sql(fixture->conn,
@@ -170,7 +165,7 @@ static void check_warns(struct fixture *fixture, const char *says)
     assert_null(strstr(fixture->process.out, "canary"));
 }
 
-TEST(a_collector_that_does_not_take_spans_holds_up_no_row)
+FIXTURE_TEST(a_collector_that_does_not_take_spans_holds_up_no_row)
 {
     static const struct {
         enum collector_manner manner;
@@ -182,7 +177,6 @@ TEST(a_collector_that_does_not_take_spans_holds_up_no_row)
         {IS_BUSY, "it answers HTTP 503"},
         {REJECTS, "it has rejected spans: too old"},
     };
-    struct fixture *fixture = *state;
 
     trace_to(fixture, "127.0.0.1", "");
     for (size_t i = 0; i < sizeof manners / sizeof *manners; i++) {
@@ -195,10 +189,8 @@ TEST(a_collector_that_does_not_take_spans_holds_up_no_row)
     check_warns(fixture, "Couldn't connect to server");
 }
 
-TEST(a_collector_whose_name_lookup_hangs_holds_up_no_row)
+FIXTURE_TEST(a_collector_whose_name_lookup_hangs_holds_up_no_row)
 {
-    struct fixture *fixture = *state;
-
     preload("build/hanging.so");
     trace_to(fixture, "collector.hangs.test", "");
     drain_in_time(fixture, "trace: ");
@@ -214,9 +206,8 @@ static void write_trace(struct fixture *fixture, const char *trace)
                      port, trace);
 }
 
-TEST_WITH(sighup_turns_spans_on_and_off_and_they_are_counted, set_up_http, tear_down)
+FIXTURE_TEST_WITH(sighup_turns_spans_on_and_off_and_they_are_counted, set_up_http, tear_down)
 {
-    struct fixture *fixture = *state;
     char trace[128];
 
     collector_open();
@@ -248,9 +239,8 @@ TEST_WITH(sighup_turns_spans_on_and_off_and_they_are_counted, set_up_http, tear_
 }
 
 /* What is sent late is tried again. */
-TEST_WITH(a_collector_that_comes_back_gets_the_spans, set_up_http, tear_down)
+FIXTURE_TEST_WITH(a_collector_that_comes_back_gets_the_spans, set_up_http, tear_down)
 {
-    struct fixture *fixture = *state;
     char trace[128];
 
     collector_open();

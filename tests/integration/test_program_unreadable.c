@@ -132,50 +132,43 @@ static long long count_printed(struct fixture *fixture)
 
 static void assert_parked(struct fixture *fixture, const struct bad_row *bad, int behind)
 {
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1 + behind);
+    assert_number(fixture->conn, 1 + behind, "SELECT count(*) FROM outbox_parked");
     assert_string_equal(
         sql_text(fixture->conn, "SELECT event_id FROM outbox_parked WHERE state = 'dead'"), BAD);
     assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE state = 'dead'"),
                 "PostgreSQL cannot read this row: ");
     assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE state = 'dead'"),
                 bad->says);
-    assert_int_equal(
-        sql_number(fixture->conn,
-                   "SELECT count(*) FROM outbox_parked WHERE state = 'dead' AND topic ="
-                   " 't' AND key = 'k5' AND %s",
-                   bad->kept),
-        1);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'behind'"),
-        behind);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM outbox_parked WHERE state = 'dead' AND topic ="
+                  " 't' AND key = 'k5' AND %s",
+                  bad->kept);
+    assert_number(fixture->conn, behind,
+                  "SELECT count(*) FROM outbox_parked WHERE state = 'behind'");
 }
 
 /* Rows behind the dead one are not due while it is dead, and leave after it. */
 static void mend_and_retry(struct fixture *fixture, const struct bad_row *bad)
 {
     sql(fixture->conn, "UPDATE outbox_parked SET %s WHERE state = 'dead'", bad->mend);
-    expect(fixture, run(fixture, "dead", "retry", BAD, "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", BAD);
     drain_printed(fixture, 0);
     assert_int_equal(count_printed(fixture), 1001);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
-                     1001);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'id' ="
-                                               " '" BAD "' AND line->>'payload' = 'cafe'"),
-                     1);
+    assert_number(fixture->conn, 1001, "SELECT count(DISTINCT line->>'id') FROM printed");
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM printed WHERE line->>'id' ="
+                  " '" BAD "' AND line->>'payload' = 'cafe'");
 }
 
 /* The payload of a good row is its number. */
 static void assert_order_of_keys(struct fixture *fixture)
 {
-    assert_int_equal(
-        sql_number(fixture->conn,
-                   "SELECT count(*) FROM (SELECT line->>'key' AS key, CASE line->>'id' WHEN '" BAD
-                   "' THEN 500.5 ELSE (line->>'payload')::numeric END AS number,"
-                   " lag(CASE line->>'id' WHEN '" BAD
-                   "' THEN 500.5 ELSE (line->>'payload')::numeric"
-                   " END) OVER (PARTITION BY line->>'key' ORDER BY place) AS before"
-                   " FROM printed) lines WHERE before > number"),
-        0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT line->>'key' AS key, CASE line->>'id' WHEN '" BAD
+                  "' THEN 500.5 ELSE (line->>'payload')::numeric END AS number,"
+                  " lag(CASE line->>'id' WHEN '" BAD "' THEN 500.5 ELSE (line->>'payload')::numeric"
+                  " END) OVER (PARTITION BY line->>'key' ORDER BY place) AS before"
+                  " FROM printed) lines WHERE before > number");
 }
 
 static void deliver_beside(struct fixture *fixture, const struct bad_row *bad, const char *order,
@@ -185,7 +178,7 @@ static void deliver_beside(struct fixture *fixture, const struct bad_row *bad, c
 
     open_coded(fixture, bad->encoding);
     configure_for(fixture, order, on_sent);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     sql(fixture->conn, "%s", bad->types);
     insert_rows(fixture, bad);
     drain_printed(fixture, 1); /* rows are left */
@@ -214,37 +207,33 @@ TEST(beside_a_row_of_another_kind_all_others_are_delivered)
     deliver_beside(*state, &a_cast_that_raises, "none", "mark");
 }
 
-TEST(beside_many_of_them_all_others_are_delivered)
+FIXTURE_TEST(beside_many_of_them_all_others_are_delivered)
 {
     static const char *const orders[] = {"key", "none"};
-    struct fixture *fixture = *state;
 
     for (int i = 0; i < 2; i++) {
         open_coded(fixture, "SQL_ASCII");
         configure_for(fixture, orders[i], "delete");
-        expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "init");
         sql(fixture->conn,
             "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i, CASE WHEN"
             " i %% 20 = 7 THEN E'\"caf\\xe9\"' ELSE to_jsonb(i) END"
             " FROM generate_series(1, 1000) i");
         drain_printed(fixture, 1);
         assert_int_equal(count_printed(fixture), 950);
-        assert_int_equal(sql_number(fixture->conn,
-                                    "SELECT count(*) FROM outbox_parked WHERE state ="
-                                    " 'dead' AND payload::text = E'\"caf\\xe9\"'"),
-                         50);
+        assert_number(fixture->conn, 50,
+                      "SELECT count(*) FROM outbox_parked WHERE state ="
+                      " 'dead' AND payload::text = E'\"caf\\xe9\"'");
         close_coded(fixture);
     }
 }
 
 /* Nobody else waits for it for longer than some seconds. */
-TEST(a_row_that_takes_more_than_two_seconds_to_read_is_given_up)
+FIXTURE_TEST(a_row_that_takes_more_than_two_seconds_to_read_is_given_up)
 {
-    struct fixture *fixture = *state;
-
     open_coded(fixture, "UTF8");
     configure_for(fixture, "key", "delete");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     sql(fixture->conn,
         "CREATE TYPE pace AS ENUM ('slow'); CREATE FUNCTION pace_text(pace) RETURNS"
         " text STRICT LANGUAGE plpgsql AS $$BEGIN PERFORM pg_sleep(60); RETURN 'slow'; END$$;"
@@ -263,30 +252,26 @@ TEST(a_row_that_takes_more_than_two_seconds_to_read_is_given_up)
 
 /* Each of them is refused by itself. Kept behind the first of its key it would wait for ever, only
  * to be refused in the end. */
-TEST(rows_whose_key_cannot_be_handed_over_hold_up_no_other_key)
+FIXTURE_TEST(rows_whose_key_cannot_be_handed_over_hold_up_no_other_key)
 {
-    struct fixture *fixture = *state;
-
     open_coded(fixture, "SQL_ASCII");
     configure_for(fixture, "key", "mark");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 't', CASE i %% 10 WHEN 3"
                        " THEN E'k\\xe9' ELSE 'k' || i %% 10 END, to_jsonb(i)"
                        " FROM generate_series(1, 200) i");
     drain_printed(fixture, 1);
     assert_int_equal(count_printed(fixture), 180);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 20);
+    assert_number(fixture->conn, 20, "SELECT count(*) FROM outbox_parked");
     sql(fixture->conn, "UPDATE outbox_parked SET key = 'k3'");
     DEAD(fixture, "retry", "--all");
     drain_printed(fixture, 0);
     assert_int_equal(count_printed(fixture), 200);
-    assert_int_equal(
-        sql_number(fixture->conn,
-                   "SELECT count(*) FROM (SELECT (line->>'payload')::int AS number,"
-                   " lag((line->>'payload')::int) OVER (ORDER BY place) AS before FROM"
-                   " (SELECT line, row_number() OVER () AS place FROM printed) placed WHERE"
-                   " line->>'key' = 'k3') lines WHERE before > number"),
-        0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT (line->>'payload')::int AS number,"
+                  " lag((line->>'payload')::int) OVER (ORDER BY place) AS before FROM"
+                  " (SELECT line, row_number() OVER () AS place FROM printed) placed WHERE"
+                  " line->>'key' = 'k3') lines WHERE before > number");
     close_coded(fixture);
 }
 
@@ -304,7 +289,7 @@ static void park_beside_a_good_one(struct fixture *fixture, const struct bad_row
 {
     open_coded(fixture, bad->encoding);
     configure_for(fixture, "key", "mark");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     sql(fixture->conn, "%s", bad->types);
     sql(fixture->conn,
         "INSERT INTO outbox (event_id, topic, key, %s) VALUES ('" BAD "', 't', 'k5',"
@@ -312,8 +297,7 @@ static void park_beside_a_good_one(struct fixture *fixture, const struct bad_row
         bad->columns, bad->values);
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('', 'k6')"); /* no such topic */
     expect(fixture, run_drain(fixture), 1);
-    assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"), 2);
+    assert_number(fixture->conn, 2, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'");
 }
 
 static void assert_listed(struct fixture *fixture, const struct bad_row *bad)
@@ -353,10 +337,9 @@ static void assert_retried(struct fixture *fixture)
     DEAD(fixture, "retry", BAD);
     assert_string_equal(fixture->process.out, "1 row will be tried again\n");
     expect(fixture, run_drain(fixture), 1);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"
-                                " AND event_id = '" BAD "' AND payload IS NOT NULL"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"
+                  " AND event_id = '" BAD "' AND payload IS NOT NULL");
 }
 
 static void assert_dropped(struct fixture *fixture)
@@ -365,7 +348,7 @@ static void assert_dropped(struct fixture *fixture)
     assert_says(fixture->process.out, "would drop 1\n");
     DEAD(fixture, "drop", BAD, "--json");
     assert_says(fixture->process.out, "\"result\":\"dropped\"");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox_parked");
 }
 
 static void operate_on(struct fixture *fixture, const struct bad_row *bad)
@@ -399,7 +382,7 @@ static void open_refusing(struct fixture *fixture, const char *sqlstate)
 {
     open_coded(fixture, "SQL_ASCII");
     configure_for(fixture, "key", "mark");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     sql(fixture->conn,
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN IF NEW.topic IS NOT"
         " NULL THEN RAISE 'not now' USING ERRCODE = '%s'; END IF; RETURN NEW; END$$; CREATE TRIGGER"
@@ -408,21 +391,18 @@ static void open_refusing(struct fixture *fixture, const char *sqlstate)
 }
 
 /* Once the obstacle is gone the row is parked with everything that it holds. */
-TEST(a_row_that_cannot_be_parked_stays_as_it_is)
+FIXTURE_TEST(a_row_that_cannot_be_parked_stays_as_it_is)
 {
-    struct fixture *fixture = *state;
-
     open_refusing(fixture, "P0001");
     insert_rows(fixture, &bytes_without_an_encoding);
     start_relay(fixture);
     process_await_words(&fixture->process,
                         "could not be parked or settled: database: raise_exception");
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox WHERE event_id = '" BAD
-                                "' AND sent_at IS NULL AND %s",
-                                bytes_without_an_encoding.kept),
-                     1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM outbox WHERE event_id = '" BAD
+                  "' AND sent_at IS NULL AND %s",
+                  bytes_without_an_encoding.kept);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
     wait_for_number(fixture->conn, 1000 - BEHIND,
                     "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
     sql(fixture->conn, "DROP TRIGGER refuse ON outbox_parked");
@@ -433,20 +413,17 @@ TEST(a_row_that_cannot_be_parked_stays_as_it_is)
 }
 
 /* Its values are lost and cannot be copied, so only its id is parked. */
-TEST(of_a_row_whose_values_are_damaged_the_id_is_parked)
+FIXTURE_TEST(of_a_row_whose_values_are_damaged_the_id_is_parked)
 {
-    struct fixture *fixture = *state;
-
     open_refusing(fixture, "XX001");
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'k5',"
                        " E'\"caf\\xe9\"'), ('t', 'k6', '1')");
     drain_printed(fixture, 1);
     assert_int_equal(count_printed(fixture), 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE id = 1"), 0);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox_parked WHERE id = 1 AND state = 'dead'"
-                                " AND topic IS NULL AND error LIKE '%%cannot read this row%%'"),
-                     1);
+    assert_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE id = 1");
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM outbox_parked WHERE id = 1 AND state = 'dead'"
+                  " AND topic IS NULL AND error LIKE '%%cannot read this row%%'");
     DEAD(fixture, "show", "1");
     close_coded(fixture);
 }

@@ -56,7 +56,7 @@ static void make(struct fixture *fixture, const char *damage)
     print_message("%s\n", damage);
     sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox,"
                        " outbox_parked, outbox_control, outbox_slice");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     expect(fixture, run_drain(fixture), 0);
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload, sent_at) SELECT 'sent', n::text, to_jsonb(n),"
@@ -75,7 +75,7 @@ static void make(struct fixture *fixture, const char *damage)
         " VALUES (-2, gen_random_uuid(), 'dead', 'dead', now(), 'dead', 10);"
         "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, sent_at)"
         " VALUES (-1, gen_random_uuid(), 'late', now(), 'sent', now())");
-    assert_int_equal(sql_number(fixture->conn, LEFT), UNSENT_ROWS);
+    assert_number(fixture->conn, UNSENT_ROWS, LEFT);
     sql(fixture->conn, "%s", damage);
 }
 
@@ -85,30 +85,27 @@ static void assert_drains(struct fixture *fixture)
     expect(fixture, run_drain(fixture), 1); /* one is dead */
     sql(fixture->conn, "DROP TABLE IF EXISTS printed");
     load_printed(fixture, fixture->process.out);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'payload')"
-                                               " FROM printed"),
-                     UNSENT_ROWS);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), UNSENT_ROWS);
-    assert_int_equal(
-        sql_number(fixture->conn,
-                   "SELECT count(*) FROM (SELECT (line->>'payload')::int AS n, lag((line->>"
-                   "'payload')::int) OVER (PARTITION BY line->>'key' ORDER BY place) AS before"
-                   " FROM printed) events WHERE n < before"),
-        0);
-    assert_int_equal(sql_number(fixture->conn, LEFT), 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE topic = 'sent'"),
-                     SENT);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE topic IN"
-                                               " ('dead', 'late')"),
-                     2);
+    assert_number(fixture->conn, UNSENT_ROWS,
+                  "SELECT count(DISTINCT line->>'payload')"
+                  " FROM printed");
+    assert_number(fixture->conn, UNSENT_ROWS, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT (line->>'payload')::int AS n, lag((line->>"
+                  "'payload')::int) OVER (PARTITION BY line->>'key' ORDER BY place) AS before"
+                  " FROM printed) events WHERE n < before");
+    assert_number(fixture->conn, 0, LEFT);
+    assert_number(fixture->conn, SENT, "SELECT count(*) FROM outbox WHERE topic = 'sent'");
+    assert_number(fixture->conn, 2,
+                  "SELECT count(*) FROM outbox_parked WHERE topic IN"
+                  " ('dead', 'late')");
 }
 
 /* init once more is harmless. */
 static void assert_complete(struct fixture *fixture)
 {
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     assert_null(strstr(fixture->process.err, "was added"));
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "check");
     assert_null(strstr(fixture->process.out, "has no index by"));
     assert_null(strstr(fixture->process.out, "is missing or differs"));
     assert_null(strstr(fixture->process.out, "lacks"));
@@ -116,13 +113,11 @@ static void assert_complete(struct fixture *fixture)
                 "outbox-relay: schema 2;");
 }
 
-TEST(init_adds_what_the_tables_lack_and_loses_no_row)
+FIXTURE_TEST(init_adds_what_the_tables_lack_and_loses_no_row)
 {
-    struct fixture *fixture = *state;
-
     for (int i = 0; i < SHAPE_COUNT; i++) {
         make(fixture, shapes[i].damage);
-        expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "init");
         if (shapes[i].added != NULL)
             assert_says(fixture->process.err, "what the tables lacked was added by:");
         if (shapes[i].added != NULL)
@@ -132,13 +127,11 @@ TEST(init_adds_what_the_tables_lack_and_loses_no_row)
     }
 }
 
-TEST(what_init_prints_for_such_tables_does_the_same)
+FIXTURE_TEST(what_init_prints_for_such_tables_does_the_same)
 {
-    struct fixture *fixture = *state;
-
     for (int i = 0; i < SHAPE_COUNT; i++) {
         make(fixture, shapes[i].damage);
-        expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "init", "--print");
         assert_null(strstr(fixture->process.out, "CREATE TABLE \"public\".\"outbox_parked\""));
         execute_printed(fixture);
         assert_complete(fixture);
@@ -147,10 +140,8 @@ TEST(what_init_prints_for_such_tables_does_the_same)
 }
 
 /* Without init a relay works as long as nothing is missing that it needs. */
-TEST(run_and_check_say_what_the_tables_lack)
+FIXTURE_TEST(run_and_check_say_what_the_tables_lack)
 {
-    struct fixture *fixture = *state;
-
     for (int i = 0; i < SHAPE_COUNT; i++) {
         make(fixture, shapes[i].damage);
         if (shapes[i].lacks == NULL) {
@@ -160,9 +151,9 @@ TEST(run_and_check_say_what_the_tables_lack)
         expect(fixture, run_drain(fixture), 3);
         assert_says(fixture->process.err, shapes[i].lacks);
         assert_says(fixture->process.err, "outbox-relay init");
-        expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+        expect_run(fixture, 3, "check");
         assert_says(fixture->process.out, "  fix: ");
-        assert_int_equal(sql_number(fixture->conn, LEFT), UNSENT_ROWS);
+        assert_number(fixture->conn, UNSENT_ROWS, LEFT);
     }
 }
 
@@ -181,16 +172,15 @@ static void on_index(struct fixture *fixture, const char *statement)
         statement);
 }
 
-TEST(an_init_that_fails_or_is_killed_changes_nothing)
+FIXTURE_TEST(an_init_that_fails_or_is_killed_changes_nothing)
 {
-    struct fixture *fixture = *state;
     char before[4096];
     struct process process;
 
     make(fixture, shapes[0].damage);
     (void)snprintf(before, sizeof before, "%s", sql_text(fixture->conn, RELATION_NAMES));
     on_index(fixture, "RAISE 'the disk is full'");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "init");
     assert_says(fixture->process.err, "raise_exception (SQLSTATE P0001)");
     assert_null(strstr(fixture->process.err, "was added"));
     on_index(fixture, "PERFORM pg_sleep(600)");
@@ -202,63 +192,57 @@ TEST(an_init_that_fails_or_is_killed_changes_nothing)
                        " 'PgSleep' AND datname = current_database()");
     wait_for_number(fixture->conn, 0, ASLEEP);
     assert_string_equal(sql_text(fixture->conn, RELATION_NAMES), before);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM pg_attribute WHERE attrelid ="
-                                " 'outbox_parked'::regclass AND attname = 'waits_for'"),
-                     0);
-    assert_int_equal(sql_number(fixture->conn, LEFT), UNSENT_ROWS);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM pg_attribute WHERE attrelid ="
+                  " 'outbox_parked'::regclass AND attname = 'waits_for'");
+    assert_number(fixture->conn, UNSENT_ROWS, LEFT);
     sql(fixture->conn, "DROP EVENT TRIGGER on_index");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     assert_complete(fixture);
     assert_drains(fixture);
 }
 
-TEST(init_tells_a_role_that_may_not_alter_the_table_who_may)
+FIXTURE_TEST(init_tells_a_role_that_may_not_alter_the_table_who_may)
 {
-    struct fixture *fixture = *state;
-
     make(fixture, shapes[0].damage);
     sql(fixture->conn, "ALTER TABLE outbox OWNER TO postgres; ALTER TABLE outbox_parked OWNER TO"
                        " postgres; DROP TABLE outbox_control; GRANT ALL ON outbox, outbox_parked"
                        " TO " HARNESS_RELAY);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "init");
     assert_says(fixture->process.err, "must be owner of table outbox_parked");
     assert_says(fixture->process.err,
                 "run the command as the owner of \"public\".\"outbox_parked\"");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_class WHERE relname ="
-                                               " 'outbox_control'"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM pg_class WHERE relname ="
+                  " 'outbox_control'");
 }
 
-TEST(init_waits_a_second_for_whoever_uses_the_parked_table)
+FIXTURE_TEST(init_waits_a_second_for_whoever_uses_the_parked_table)
 {
-    struct fixture *fixture = *state;
     PGconn *reader = harness_connect(fixture->url);
 
     make(fixture, shapes[0].damage);
     sql(fixture->conn, "DROP TABLE outbox_control");
     sql(reader, "BEGIN; SELECT FROM outbox_parked");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "init");
     assert_says(fixture->process.err, "nothing was changed; run the command again");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_class WHERE relname ="
-                                               " 'outbox_control'"),
-                     0);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM pg_class WHERE relname ="
+                  " 'outbox_control'");
     sql(reader, "COMMIT");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "init");
     PQfinish(reader);
 }
 
 /* Above 64 MiB; no index over the column exists that would make it slow. */
-TEST(a_large_parked_table_gets_its_index_by_hand)
+FIXTURE_TEST(a_large_parked_table_gets_its_index_by_hand)
 {
-    struct fixture *fixture = *state;
-
     make(fixture, shapes[2].damage);
     sql(fixture->conn, "ALTER TABLE outbox_parked ALTER payload SET STORAGE PLAIN");
     sql(fixture->conn,
         "INSERT INTO outbox_parked (topic, payload, state, sent_at) SELECT 'old',"
         " to_jsonb(repeat('x', 7000)), 'sent', now() FROM generate_series(1, 8300) n");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
+    expect_run(fixture, 5, "init");
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
                                       " (seq) WHERE");
     execute_printed(fixture);
@@ -272,10 +256,9 @@ static int times_said(const char *command)
     return strcmp(command, "check") == 0 ? 2 : 1;
 }
 
-TEST(the_tables_of_a_newer_version_are_left_alone)
+FIXTURE_TEST(the_tables_of_a_newer_version_are_left_alone)
 {
     static const char *const commands[] = {"run", "init", "check", "status", "purge", "pause"};
-    struct fixture *fixture = *state;
 
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
     sql(fixture->conn, "COMMENT ON TABLE outbox_control IS 'outbox-relay: schema 3; more';"
@@ -286,8 +269,8 @@ TEST(the_tables_of_a_newer_version_are_left_alone)
                                                                 " outbox-relay"),
                          times_said(commands[i]));
     }
-    expect(fixture, run(fixture, "emit", "t", "k", "1", "-c", fixture->config), 3);
-    assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
+    expect_run(fixture, 3, "emit", "t", "k", "1");
+    assert_number(fixture->conn, 1, UNSENT);
     sql(fixture->conn, "COMMENT ON TABLE outbox_control IS 'our notes'");
     expect(fixture, run_command(fixture, "init"), 0);
     assert_string_equal(
@@ -297,10 +280,9 @@ TEST(the_tables_of_a_newer_version_are_left_alone)
 
 /* Those of schema 1 have sentinel values, and a relay that knows these looks for the number on the
  * parked table. */
-TEST(tables_without_states_are_refused_by_name_and_those_with_states_tell_older_relays)
+FIXTURE_TEST(tables_without_states_are_refused_by_name_and_those_with_states_tell_older_relays)
 {
     static const char *const commands[] = {"run", "init", "check", "status", "purge", "pause"};
-    struct fixture *fixture = *state;
 
     assert_string_equal(
         sql_text(fixture->conn, "SELECT obj_description('outbox_parked'::regclass)"),
@@ -313,13 +295,12 @@ TEST(tables_without_states_are_refused_by_name_and_those_with_states_tell_older_
             process_count_words(&fixture->process, "was made by an outbox-relay before 0.1.0"),
             times_said(commands[i]));
     }
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox_parked");
 }
 
 /* It was started before; a lane notices when it connects again. */
-TEST(a_relay_ends_when_the_tables_have_become_those_of_a_newer_version)
+FIXTURE_TEST(a_relay_ends_when_the_tables_have_become_those_of_a_newer_version)
 {
-    struct fixture *fixture = *state;
     struct process relay;
 
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);

@@ -56,10 +56,9 @@ static void open_mode(struct fixture *fixture, const char *order)
     init_existing(fixture);
 }
 
-TEST(a_message_is_made_by_expressions_and_its_row_is_marked_by_a_list)
+FIXTURE_TEST(a_message_is_made_by_expressions_and_its_row_is_marked_by_a_list)
 {
     static const char *const orders[] = {"key", "none"};
-    struct fixture *fixture = *state;
 
     for (int i = 0; i < 2; i++) {
         open_mode(fixture, orders[i]);
@@ -67,29 +66,26 @@ TEST(a_message_is_made_by_expressions_and_its_row_is_marked_by_a_list)
             "INSERT INTO outbox (kind, details, body) SELECT 'Order',"
             " '{\"topic\": \"orders\"}', to_jsonb(n) FROM generate_series(1, 700) n");
         drain_printed(fixture, 0);
-        assert_int_equal(
-            sql_number(fixture->conn,
-                       "SELECT count(DISTINCT line->>'id') FROM printed WHERE line->>'topic' ="
-                       " 'orders' AND line->>'key' = 'order' AND line->>'id' = 'Order-' ||"
-                       " (line->'payload'->>'seq') AND line->'payload'->>'body' ="
-                       " line->'payload'->>'seq' AND line->'payload'->>'status' = 'NEW' AND NOT"
-                       " line->'payload' ?| '{id,relay_row}' AND line->'headers' ="
-                       " jsonb_build_object('x-source', 'shop', 'x-kind', 'Order', 'x-seq',"
-                       " line->'payload'->>'seq')"),
-            700);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status ="
-                                                   " 'SENT' AND sent_on IS NOT NULL"),
-                         700);
+        assert_number(fixture->conn, 700,
+                      "SELECT count(DISTINCT line->>'id') FROM printed WHERE line->>'topic' ="
+                      " 'orders' AND line->>'key' = 'order' AND line->>'id' = 'Order-' ||"
+                      " (line->'payload'->>'seq') AND line->'payload'->>'body' ="
+                      " line->'payload'->>'seq' AND line->'payload'->>'status' = 'NEW' AND NOT"
+                      " line->'payload' ?| '{id,relay_row}' AND line->'headers' ="
+                      " jsonb_build_object('x-source', 'shop', 'x-kind', 'Order', 'x-seq',"
+                      " line->'payload'->>'seq')");
+        assert_number(fixture->conn, 700,
+                      "SELECT count(*) FROM outbox WHERE status ="
+                      " 'SENT' AND sent_on IS NOT NULL");
         if (i == 0)
             expect(fixture, run_command(fixture, "check"), 0);
     }
 }
 
 /* Mended and retried, its values are computed anew. */
-TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other)
+FIXTURE_TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other)
 {
     static const char *const orders[] = {"key", "none"};
-    struct fixture *fixture = *state;
 
     for (int i = 0; i < 2; i++) {
         open_mode(fixture, orders[i]);
@@ -103,15 +99,13 @@ TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other
                         "warning: a waiting row cannot be read and will be dead");
         }
         drain_printed(fixture, 1);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 490);
-        assert_int_equal(
-            sql_number(fixture->conn,
-                       "SELECT count(*) FROM outbox_parked WHERE state = 'dead' AND error LIKE"
-                       " '%%invalid input syntax for type json%%' AND raw::json->>'details' ="
-                       " '{broken' AND raw::json->'body' IS NOT NULL"),
-            10);
+        assert_number(fixture->conn, 490, "SELECT count(*) FROM printed");
+        assert_number(fixture->conn, 10,
+                      "SELECT count(*) FROM outbox_parked WHERE state = 'dead' AND error LIKE"
+                      " '%%invalid input syntax for type json%%' AND raw::json->>'details' ="
+                      " '{broken' AND raw::json->'body' IS NOT NULL");
         if (i == 0) {
-            expect(fixture, run(fixture, "dead", "show", "7", "-c", fixture->config), 0);
+            expect_run(fixture, 0, "dead", "show", "7");
             assert_says(fixture->process.out, "\"details\":\"{broken\"");
             assert_says(fixture->process.out, "PostgreSQL cannot compute the values of this row: ");
             assert_says(fixture->process.out,
@@ -120,28 +114,24 @@ TEST(a_row_whose_values_cannot_be_computed_is_kept_as_a_whole_and_harms_no_other
         }
         sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{details}',"
                            " to_jsonb('{\"topic\": \"late\"}'::text)) WHERE id > 60");
-        expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "retry", "--all");
         drain_printed(fixture, 1);
-        assert_int_equal(sql_number(fixture->conn,
-                                    "SELECT count(*) FROM printed WHERE line->>'topic' = 'late' AND"
-                                    " line->'payload'->>'body' = line->'payload'->>'seq' AND"
-                                    " line->'headers'->>'x-seq' = line->'payload'->>'seq'"),
-                         8);
-        assert_int_equal(
-            sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"),
-            2);
+        assert_number(fixture->conn, 8,
+                      "SELECT count(*) FROM printed WHERE line->>'topic' = 'late' AND"
+                      " line->'payload'->>'body' = line->'payload'->>'seq' AND"
+                      " line->'headers'->>'x-seq' = line->'payload'->>'seq'");
+        assert_number(fixture->conn, 2, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'");
     }
 }
 
 /* PostgreSQL says the same of a statement as of such a row. */
-TEST(a_row_may_fail_with_an_error_of_any_kind)
+FIXTURE_TEST(a_row_may_fail_with_an_error_of_any_kind)
 {
     static const char *const cases[][3] = {
         {"(details::regclass::text)", "pg_class", "no.such_table"},
         {"(jsonb_path_query_first(body, details::jsonpath)#>>'{}')", "$", "$.("},
         {"(date_trunc(details, timestamp '2020-01-01')::text)", "day", "timezone"},
     };
-    struct fixture *fixture = *state;
     char text[512];
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -163,17 +153,15 @@ TEST(a_row_may_fail_with_an_error_of_any_kind)
             words[2], words[1]);
         sql(fixture->conn, "%s", text);
         drain_printed(fixture, 1);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 99);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 5"
-                                                   " AND state = 'dead' AND raw IS NOT NULL"),
-                         1);
+        assert_number(fixture->conn, 99, "SELECT count(*) FROM printed");
+        assert_number(fixture->conn, 1,
+                      "SELECT count(*) FROM outbox_parked WHERE id = 5"
+                      " AND state = 'dead' AND raw IS NOT NULL");
     }
 }
 
-TEST(a_row_that_is_kept_as_a_whole_comes_back_as_it_was)
+FIXTURE_TEST(a_row_that_is_kept_as_a_whole_comes_back_as_it_was)
 {
-    struct fixture *fixture = *state;
-
     open_mode(fixture, "key");
     sql(fixture->conn,
         "ALTER TABLE outbox ADD money money DEFAULT '1.50', ADD ranges int4range DEFAULT '[1,4)',"
@@ -189,18 +177,16 @@ TEST(a_row_that_is_kept_as_a_whole_comes_back_as_it_was)
     sql(fixture->conn, "UPDATE outbox_parked SET raw = jsonb_set(raw::jsonb, '{details}',"
                        " to_jsonb('{\"topic\": \"late\"}'::text)); UPDATE before SET row ="
                        " jsonb_set(row, '{details}', to_jsonb('{\"topic\": \"late\"}'::text))");
-    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "--all");
     drain_printed(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed, before WHERE"
-                                               " line->'payload' = row"),
-                     1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM printed, before WHERE"
+                  " line->'payload' = row");
 }
 
 /* The mark is of no use for them, but it is for the others. */
-TEST(a_mark_that_leaves_some_rows_unsent_stops_no_other)
+FIXTURE_TEST(a_mark_that_leaves_some_rows_unsent_stops_no_other)
 {
-    struct fixture *fixture = *state;
-
     make_table(fixture);
     configure_with(fixture,
                    "adopt = true\nwhere = \"status = 'NEW'\"\nmark = \"status = CASE WHEN seq % 2 ="
@@ -211,19 +197,17 @@ TEST(a_mark_that_leaves_some_rows_unsent_stops_no_other)
         "INSERT INTO outbox (kind, details) SELECT 'k' || n, '{\"topic\": \"t\"}' FROM"
         " generate_series(1, 20) n");
     expect(fixture, run_drain(fixture), 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE status = 'SENT'"),
-                     10);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state IN"
-                                               " ('refused', 'unsettled') AND error LIKE"
-                                               " '%%[outbox] mark%%'"),
-                     10);
+    assert_number(fixture->conn, 10, "SELECT count(*) FROM outbox WHERE status = 'SENT'");
+    assert_number(fixture->conn, 10,
+                  "SELECT count(*) FROM outbox_parked WHERE state IN"
+                  " ('refused', 'unsettled') AND error LIKE"
+                  " '%%[outbox] mark%%'");
 }
 
 /* It can be neither sent nor moved. */
-TEST(a_row_that_cannot_be_computed_and_may_not_be_deleted_waits_and_harms_no_other)
+FIXTURE_TEST(a_row_that_cannot_be_computed_and_may_not_be_deleted_waits_and_harms_no_other)
 {
     static const char *const orders[] = {"key", "none"};
-    struct fixture *fixture = *state;
 
     for (int i = 0; i < 2; i++) {
         open_mode(fixture, orders[i]);
@@ -235,24 +219,22 @@ TEST(a_row_that_cannot_be_computed_and_may_not_be_deleted_waits_and_harms_no_oth
             "INSERT INTO outbox (kind, details, body) SELECT 'k' || n, CASE n WHEN 7 THEN '{broken'"
             " ELSE '{\"topic\": \"orders\"}' END, to_jsonb(n) FROM generate_series(1, 50) n");
         drain_printed(fixture, 1);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 49);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 7"
-                                                   " AND state = 'refused' AND error LIKE"
-                                                   " '%%kept%%'"),
-                         1);
+        assert_number(fixture->conn, 49, "SELECT count(*) FROM printed");
+        assert_number(fixture->conn, 1,
+                      "SELECT count(*) FROM outbox_parked WHERE id = 7"
+                      " AND state = 'refused' AND error LIKE"
+                      " '%%kept%%'");
         sql(fixture->conn, "DROP TRIGGER keep ON outbox");
-        expect(fixture, run(fixture, "dead", "retry", "7", "-c", fixture->config), 0);
+        expect_run(fixture, 0, "dead", "retry", "7");
         drain_printed(fixture, 1);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE id = 7"
-                                                   " AND state = 'dead' AND raw LIKE '%%broken%%'"),
-                         1);
+        assert_number(fixture->conn, 1,
+                      "SELECT count(*) FROM outbox_parked WHERE id = 7"
+                      " AND state = 'dead' AND raw LIKE '%%broken%%'");
     }
 }
 
-TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
+FIXTURE_TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
 {
-    struct fixture *fixture = *state;
-
     make_table(fixture);
     configure_with(fixture, OUTBOX "due = \"available_at\"\n", COLUMNS);
     init_existing(fixture);
@@ -264,11 +246,9 @@ TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
         " '{\"topic\": \"t\"}', CASE n WHEN 3 THEN now() + interval '10 s' WHEN 4 THEN"
         " '-infinity' WHEN 11 THEN 'infinity' END FROM generate_series(1, 11) n");
     wait_for_number(fixture->conn, 6, "SELECT count(*) FROM outbox WHERE status = 'SENT'");
-    assert_int_equal(
-        sql_number(fixture->conn,
-                   "SELECT count(*) FROM outbox_parked WHERE state = 'scheduled' AND"
-                   " id = 3 AND abs(extract(epoch FROM not_before - due)) < 1 AND attempts = 0"),
-        1);
+    assert_number(fixture->conn, 1,
+                  "SELECT count(*) FROM outbox_parked WHERE state = 'scheduled' AND"
+                  " id = 3 AND abs(extract(epoch FROM not_before - due)) < 1 AND attempts = 0");
     wait_for_number(fixture->conn, 4, "SELECT count(*) FROM outbox_parked WHERE state = 'sent'");
     wait_for_number(fixture->conn, 1,
                     "SELECT count(*) FROM outbox_parked WHERE state = 'scheduled' AND id = 11");
@@ -289,11 +269,9 @@ TEST(a_row_is_sent_when_its_time_has_come_and_those_of_its_key_behind_it)
     assert_says(fixture->process.out, "\nscheduled  2 of them, until their time\n");
     assert_null(strstr(fixture->process.out, "behind an earlier row"));
     process_free(&fixture->process);
-    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "status", "--json");
     assert_says(fixture->process.out, "\"scheduled\":2,");
-    expect(fixture,
-           run(fixture, "status", "--max-age", "60s", "--max-parked", "0", "-c", fixture->config),
-           0);
+    expect_run(fixture, 0, "status", "--max-age", "60s", "--max-parked", "0");
 }
 
 /* ---- a topic that cannot be computed, while the sink "gone" is away: claims compute each topic,
@@ -339,10 +317,9 @@ static void stop_while_away(struct fixture *fixture)
 #define SENT_ROWS "SELECT count(*) FROM outbox WHERE status = 'SENT'"
 #define GONE_ROWS "SELECT count(*) FROM outbox WHERE status = 'NEW' AND strpos(details, 'gone') > 0"
 
-TEST(rows_whose_topic_cannot_be_computed_are_dead_and_harm_no_other_while_a_sink_is_away)
+FIXTURE_TEST(rows_whose_topic_cannot_be_computed_are_dead_and_harm_no_other_while_a_sink_is_away)
 {
     static const char *const orders[] = {"none", "key"};
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         make_table(fixture);
@@ -357,8 +334,8 @@ TEST(rows_whose_topic_cannot_be_computed_are_dead_and_harm_no_other_while_a_sink
         insert_while_away(fixture->conn, 81, 100);
         wait_for_number(fixture->conn, 4, DEAD_ROWS);
         wait_for_number(fixture->conn, 4, SENT_ROWS);
-        assert_int_equal(sql_number(fixture->conn, GONE_ROWS), 54 + 18 + 1000 + 18);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 4);
+        assert_number(fixture->conn, 54 + 18 + 1000 + 18, GONE_ROWS);
+        assert_number(fixture->conn, 4, "SELECT count(*) FROM outbox_parked");
         stop_while_away(fixture);
     }
 }
@@ -367,10 +344,8 @@ TEST(rows_whose_topic_cannot_be_computed_are_dead_and_harm_no_other_while_a_sink
     "SELECT count(*) FROM (SELECT (line->'payload'->>'seq')::int < lag((line->'payload'->>'seq')"  \
     "::int) OVER (PARTITION BY line->>'key' ORDER BY place) AS late FROM printed) sent WHERE late"
 
-TEST(rows_behind_one_whose_topic_cannot_be_computed_wait_while_a_sink_is_away)
+FIXTURE_TEST(rows_behind_one_whose_topic_cannot_be_computed_wait_while_a_sink_is_away)
 {
-    struct fixture *fixture = *state;
-
     make_table(fixture);
     start_while_away(fixture, "key", COLUMNS);
     sql(fixture->conn,
@@ -381,17 +356,15 @@ TEST(rows_behind_one_whose_topic_cannot_be_computed_wait_while_a_sink_is_away)
     wait_for_number(fixture->conn, 15, SENT_ROWS);
     wait_for_number(fixture->conn, 4,
                     "SELECT count(*) FROM outbox_parked WHERE state <> 'dead' AND id > 102");
-    assert_int_equal(sql_number(fixture->conn, GONE_ROWS), 100);
+    assert_number(fixture->conn, 100, GONE_ROWS);
     stop_while_away(fixture);
     load_printed(fixture, fixture->process.out);
-    assert_int_equal(sql_number(fixture->conn, LATE_ROWS), 0);
+    assert_number(fixture->conn, 0, LATE_ROWS);
 }
 
 /* Its topic turns out to be of the same sink. */
-TEST(a_row_that_cannot_be_computed_is_not_sent_before_the_earlier_rows_of_its_key)
+FIXTURE_TEST(a_row_that_cannot_be_computed_is_not_sent_before_the_earlier_rows_of_its_key)
 {
-    struct fixture *fixture = *state;
-
     make_table(fixture);
     start_while_away(fixture, "key", COLUMNS);
     sql(fixture->conn,
@@ -402,20 +375,19 @@ TEST(a_row_that_cannot_be_computed_is_not_sent_before_the_earlier_rows_of_its_ke
     stop_while_away(fixture);
     sql(fixture->conn, "UPDATE outbox_parked SET raw = replace(raw, 'no JSON',"
                        " '{\\\"topic\\\": \\\"gone\\\"}')");
-    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "dead", "retry", "--all");
     assert_says(fixture->process.out, "3 rows will be tried again");
     write_relay_toml(fixture, "[outbox]\norder = \"key\"\n" OUTBOX COLUMNS
                               "[sink.gone]\ntype = \"stdout\"\n");
     expect(fixture, run_drain(fixture), 0);
     load_printed(fixture, fixture->process.out);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 104);
-    assert_int_equal(sql_number(fixture->conn, LATE_ROWS), 0);
+    assert_number(fixture->conn, 104, "SELECT count(*) FROM printed");
+    assert_number(fixture->conn, 0, LATE_ROWS);
 }
 
-TEST(a_row_whose_topic_cannot_be_computed_and_may_not_be_deleted_waits_while_a_sink_is_away)
+FIXTURE_TEST(a_row_whose_topic_cannot_be_computed_and_may_not_be_deleted_waits_while_a_sink_is_away)
 {
     static const char *const orders[] = {"none", "key"};
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         make_table(fixture);
@@ -436,9 +408,8 @@ TEST(a_row_whose_topic_cannot_be_computed_and_may_not_be_deleted_waits_while_a_s
     }
 }
 
-TEST(a_topic_that_cannot_be_computed_is_found_in_a_table_whose_ids_are_no_numbers)
+FIXTURE_TEST(a_topic_that_cannot_be_computed_is_found_in_a_table_whose_ids_are_no_numbers)
 {
-    struct fixture *fixture = *state;
     char columns[1024];
 
     make_table(fixture);
@@ -455,12 +426,11 @@ TEST(a_topic_that_cannot_be_computed_is_found_in_a_table_whose_ids_are_no_number
 /* ---- mistakes ---- */
 
 /* Nothing is purged from the table, so nobody deletes from it. */
-TEST(the_printed_grants_suffice_for_values_that_are_computed)
+FIXTURE_TEST(the_printed_grants_suffice_for_values_that_are_computed)
 {
     static const char outbox[] = OUTBOX "park = \"status = 'FAILED'\"\n";
     static const char columns[] =
         COLUMNS "[outbox.headers]\n\"x-kind\" = \"(shop.name_of(kind))\"\n";
-    struct fixture *fixture = *state;
 
     make_table(fixture);
     sql(fixture->conn,
@@ -488,21 +458,20 @@ TEST(the_printed_grants_suffice_for_values_that_are_computed)
     sql(fixture->conn, "GRANT EXECUTE ON FUNCTION shop.name_of TO mapper");
     expect(fixture, run_command(fixture, "check"), 0);
     drain_printed(fixture, 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE (status, seq) IN"
-                                               " (('SENT', 1), ('FAILED', 2))"),
-                     2);
+    assert_number(fixture->conn, 2,
+                  "SELECT count(*) FROM outbox WHERE (status, seq) IN"
+                  " (('SENT', 1), ('FAILED', 2))");
     sql(fixture->conn, "DROP SCHEMA shop CASCADE; DROP OWNED BY mapper; DROP ROLE mapper");
 }
 
 /* The index of `where` has the rows that were within it when they were inserted, and no others. */
-TEST(check_names_a_function_of_where_that_reads_the_clock)
+FIXTURE_TEST(check_names_a_function_of_where_that_reads_the_clock)
 {
     static const char *const bodies[][2] = {
         {"plpgsql AS $$BEGIN RETURN $1 IS NULL OR $1 <= Now ( ); END$$", "yes"},
         {"sql AS 'SELECT $1 < CURRENT_TIMESTAMP'", "yes"},
         {"sql AS 'SELECT $1 < make_timestamptz(2020, 1, 1, 0, 0, 0, ''UTC'') -- not_now()'", ""},
     };
-    struct fixture *fixture = *state;
 
     make_table(fixture);
     sql(fixture->conn, "CREATE SCHEMA shop; GRANT USAGE ON SCHEMA shop TO PUBLIC");
@@ -690,7 +659,7 @@ TEST(an_expression_that_cannot_be_used_is_refused_with_its_reason)
 /* A whole row is read with the casts of all its columns, and a row that is kept as a whole is read
  * again with the constraints of their domains, whether the configuration names the columns or
  * not. */
-TEST(no_function_of_another_role_runs_by_a_column_that_nobody_named)
+FIXTURE_TEST(no_function_of_another_role_runs_by_a_column_that_nobody_named)
 {
     static const struct {
         const char *column, *columns, *says;
@@ -705,7 +674,6 @@ TEST(no_function_of_another_role_runs_by_a_column_that_nobody_named)
         {"public.nested", "topic = \"(lower(kind))\"", "a row that is kept as a whole calls"},
         {"theirs.checked", "topic = \"kind\"", NULL},
     };
-    struct fixture *fixture = *state;
 
     make_table(fixture);
     sql(fixture->conn,
@@ -742,10 +710,8 @@ TEST(no_function_of_another_role_runs_by_a_column_that_nobody_named)
 }
 
 /* They are STABLE, and depend on nothing that changes. */
-TEST(an_expression_that_only_depends_on_the_row_is_accepted)
+FIXTURE_TEST(an_expression_that_only_depends_on_the_row_is_accepted)
 {
-    struct fixture *fixture = *state;
-
     make_table(fixture);
     configure_with(
         fixture, OUTBOX,
@@ -765,10 +731,8 @@ TEST(an_expression_that_only_depends_on_the_row_is_accepted)
     expect(fixture, run_command(fixture, "check"), 0);
 }
 
-TEST(a_value_does_not_depend_on_the_settings_of_the_database)
+FIXTURE_TEST(a_value_does_not_depend_on_the_settings_of_the_database)
 {
-    struct fixture *fixture = *state;
-
     make_table(fixture);
     configure_with(fixture, OUTBOX,
                    "[outbox.columns]\nid = \"seq\"\nevent_id = \"id\"\ntopic = \"kind\"\n"
@@ -786,20 +750,16 @@ TEST(a_value_does_not_depend_on_the_settings_of_the_database)
     }
 }
 
-TEST(init_creates_no_table_for_expressions)
+FIXTURE_TEST(init_creates_no_table_for_expressions)
 {
-    struct fixture *fixture = *state;
-
     configure_with(fixture, OUTBOX, "[outbox.columns]\nkey = \"(lower(topic))\"\n");
     expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.err, "init creates only the default table");
 }
 
 /* Each row would be published for ever. */
-TEST(a_mark_that_leaves_rows_unsent_is_found_before_anything_is_published)
+FIXTURE_TEST(a_mark_that_leaves_rows_unsent_is_found_before_anything_is_published)
 {
-    struct fixture *fixture = *state;
-
     make_table(fixture);
     sql(fixture->conn, "INSERT INTO outbox (kind, details) VALUES ('k', '{\"topic\": \"t\"}')");
     configure_with(
@@ -807,16 +767,14 @@ TEST(a_mark_that_leaves_rows_unsent_is_found_before_anything_is_published)
     init_existing(fixture);
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "[outbox] mark: a row that it has marked is still within");
-    expect(fixture, run(fixture, "run", "-c", fixture->config), 3);
+    expect_run(fixture, 3, "run");
     assert_says(fixture->process.err, "[outbox] mark: a row that it has marked is still within");
     assert_string_equal(fixture->process.out, "");
 }
 
 /* As AWS DMS and audits of DDL have one. */
-TEST(an_event_trigger_that_the_role_may_not_run_is_named_with_what_to_type)
+FIXTURE_TEST(an_event_trigger_that_the_role_may_not_run_is_named_with_what_to_type)
 {
-    struct fixture *fixture = *state;
-
     make_table(fixture);
     configure_with(fixture, OUTBOX, COLUMNS);
     init_existing(fixture);

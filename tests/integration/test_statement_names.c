@@ -332,9 +332,8 @@ static void assert_refused(struct fixture *fixture, const char *word)
 
 /* Only the last kind, which has the most words, is tried with other names for the table, which
  * takes longer. */
-TEST(no_name_of_a_column_or_table_is_taken_for_one_of_the_statements)
+FIXTURE_TEST(no_name_of_a_column_or_table_is_taken_for_one_of_the_statements)
 {
-    struct fixture *fixture = *state;
     struct statements *all = calloc(1, sizeof *all);
 
     assert_non_null(all);

@@ -270,10 +270,8 @@ static void set_as_a_relay_does(PGconn *conn, const struct kind *kind)
             "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off");
 }
 
-TEST(every_statement_is_accepted_for_every_kind_of_table_and_goes_by_its_index)
+FIXTURE_TEST(every_statement_is_accepted_for_every_kind_of_table_and_goes_by_its_index)
 {
-    struct fixture *fixture = *state;
-
     for (int number = 0; number < KINDS; number++) {
         const struct kind kind = kind_of(number);
         PGconn *conn;
@@ -292,21 +290,19 @@ TEST(every_statement_is_accepted_for_every_kind_of_table_and_goes_by_its_index)
     }
 }
 
-TEST(statements_are_listed_and_printed_by_name)
+FIXTURE_TEST(statements_are_listed_and_printed_by_name)
 {
-    struct fixture *fixture = *state;
-
     open_kind(fixture, &(struct kind){.order = "key",
                                       .on_sent = "mark",
                                       .payload = "jsonb",
                                       .id = "bigint",
                                       .key = "key text,"});
-    expect(fixture, run(fixture, "sql", "--list", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "sql", "--list");
     assert_says(fixture->process.out, "\nclaim_0              Claims the rows of the slices");
-    expect(fixture, run(fixture, "sql", "sent", "-c", fixture->config), 0);
+    expect_run(fixture, 0, "sql", "sent");
     assert_says(fixture->process.out, "-- Settles rows of the outbox by their mark.");
     assert_says(fixture->process.out,
                 "    UPDATE \"public\".\"outbox\" SET \"sent_at\" = clock_timestamp()");
-    expect(fixture, run(fixture, "sql", "claim", "-c", fixture->config), 2);
+    expect_run(fixture, 2, "sql", "claim");
     assert_says(fixture->process.err, "there is no statement \"claim\"");
 }
