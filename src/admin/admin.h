@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* What commands do that only PostgreSQL has. */
+/* What only the program for PostgreSQL does. */
 
 /* Creates the missing tables, provided that an existing outbox table is usable, and adds to the
  * relay's own tables what takes no time. 0, or -1: failed, or an existing table lacks something

@@ -2,8 +2,8 @@
 
 #include "admin/facts.h"
 #include "catalog/describe.h"
-#include "catalog/sql_text.h"
 #include "catalog/session_options.h"
+#include "catalog/sql_text.h"
 #include "pg/server.h"
 #include "sql/statements.h"
 

@@ -19,9 +19,9 @@ enum error_origin { ERROR_SELF, ERROR_CONFIG, ERROR_DATABASE, ERROR_BROKER };
 
 /* What a failure of the database is about, as far as callers treat the reasons differently. */
 enum error_cause {
-    ERROR_ANY,
+    ERROR_ANY,    /* none of these */
     ERROR_LOCKED, /* another session held a lock for too long */
-    ERROR_CUT,    /* the server could not be reached, refused or ended the connection */
+    ERROR_CUT,    /* the server ended the connection, or refuses any while it starts or ends */
     ERROR_GONE,   /* a table, one of its columns, or its schema is not there */
     ERROR_OF_ROW  /* the values of a row, or a trigger */
 };

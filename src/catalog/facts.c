@@ -1,9 +1,9 @@
 #include "catalog/facts.h"
 
 #include "catalog/partitions.h"
-#include "source/pauses.h"
 #include "catalog/refused.h"
 #include "catalog/sql_text.h"
+#include "source/pauses.h"
 #include "sql/statements.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #ifndef CATALOG_TABLE_H
 #define CATALOG_TABLE_H
 
-#include "source/options.h"
 #include "pg/session.h"
+#include "source/options.h"
 
 /*
  * The description of the outbox table and of the relay's own tables, from the catalog. libpq quotes

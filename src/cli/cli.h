@@ -121,7 +121,7 @@ void cli_log_problems(const struct config_problems *problems);
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The exit status for an error's origin. */
 enum exit_status cli_status_of(const struct error *error);
-/* Prints "outbox-relay: ..." and the hint on a line of its own to stderr. Returns the exit
+/* Prints "PROGRAM: ..." and the hint on a line of its own to stderr. Returns the exit
  * status. */
 enum exit_status cli_fail(const struct error *error);
 

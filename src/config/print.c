@@ -1,9 +1,9 @@
 #include "config/config.h"
 
-#include "source/options.h"
 #include "config/check/check.h"
 #include "config/keys/value.h"
 #include "source/conninfo.h"
+#include "source/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 #include "http/responses.h"
 
-#include "source/json.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "http/metrics.h"
 #include "http/page_hashes.h" /* made with the program, of config/status-page.html */
+#include "source/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

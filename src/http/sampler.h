@@ -1,9 +1,9 @@
 #ifndef HTTP_SAMPLER_H
 #define HTTP_SAMPLER_H
 
-#include "source/status.h"
 #include "http/history.h"
 #include "relay/report.h"
+#include "source/status.h"
 
 /*
  * A thread that measures the database on its own connection and keeps the last result. It measures

@@ -10,13 +10,13 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "catalog/filter.h"
-#include "pg/wal_flush.h"
 #include "catalog/values.h"
 #include "outbox/fill.h"
 #include "outbox/numbers.h"
 #include "outbox/round.h"
 #include "outbox/settle_rows.h"
 #include "outbox/slices/away.h"
+#include "pg/wal_flush.h"
 #include "pg/wire.h"
 
 #include <endian.h>

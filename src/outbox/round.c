@@ -186,7 +186,7 @@ enum claimed_column {
     CLAIMED_BEGAN,    /* timestamptz, binary: when the transaction began */
     CLAIMED_DONE,     /* timestamptz, binary: when the claim had returned its rows */
     CLAIMED_HIGH,     /* bool: the claim read from the high bounds; NULL: it read nothing */
-    CLAIMED_PAUSES,   /* text: what is paused (catalog/pauses.h) */
+    CLAIMED_PAUSES,   /* text: what is paused (source/pauses.h) */
     CLAIMED_TOKEN,    /* timestamptz, binary: another one when a table may have changed */
     CLAIMED_ERA,      /* text: what the positions are about; NULL: ids have begun anew since */
     CLAIMED_REFUSED,  /* bool: a note is due; NULL: there is no note (refused.h) */

@@ -2,9 +2,9 @@
 #define OUTBOX_STATE_H
 
 #include "catalog/sequence.h"
-#include "source/outbox.h"
 #include "outbox/slices/slice_lock.h"
 #include "outbox/sql.h"
+#include "source/outbox.h"
 
 /* The state of struct outbox, for the files of this room. */
 

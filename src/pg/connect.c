@@ -7,8 +7,8 @@
 #include "base/hint.h"
 #include "base/log_limit.h"
 #include "base/secret.h"
-#include "source/conninfo.h"
 #include "pg/transport.h"
+#include "source/conninfo.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #define RELAY_LANE_H
 
 #include "broker/broker.h"
-#include "source/outbox.h"
 #include "relay/memory.h"
 #include "relay/missing.h"
 #include "relay/options.h"
@@ -10,6 +9,7 @@
 #include "relay/report.h"
 #include "relay/sinks.h"
 #include "relay/turn.h"
+#include "source/outbox.h"
 #include "trace/traced.h"
 #include "wake/stop.h"
 #include "wake/wake.h"

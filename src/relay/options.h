@@ -2,9 +2,9 @@
 #define RELAY_OPTIONS_H
 
 #include "broker/sink.h"
-#include "source/options.h"
 #include "message/outcome.h"
 #include "route/route.h"
+#include "source/options.h"
 
 #include <stdint.h>
 

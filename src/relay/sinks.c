@@ -1,8 +1,8 @@
 #include "relay/sinks.h"
 
 #include "base/clock.h"
-#include "source/pauses.h"
 #include "message/outcome.h"
+#include "source/pauses.h"
 
 #include <stdio.h>
 #include <string.h>

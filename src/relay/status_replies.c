@@ -1,10 +1,10 @@
 #include "relay/status_replies.h"
 
-#include "source/json.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "relay/fingerprint.h"
+#include "source/json.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -28,7 +28,7 @@ struct watcher {
     int64_t connect_at_ms;    /* not before then is a connection made */
     int64_t describe_at_ms;   /* when the tables are described; until then it answers questions */
     int64_t described_at_ms;  /* when they were, in this session; 0: they are not */
-    int64_t tick_at_ms;       /* when the next tick of the horizon is due */
+    int64_t tick_at_ms;       /* when the next tick is due */
     int64_t look_at_ms;       /* when it looks next for somebody who has locked slices */
     int64_t locked_logged_ms; /* when it has logged one last */
     uint64_t away;            /* the sinks that the session's name shows as away */

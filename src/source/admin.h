@@ -50,7 +50,7 @@ int admin_adopt_waiting(struct admin *admin, struct error *error);
 struct purge {
     int64_t purged;
     int64_t age_ms; /* of the rows that may be deleted: raised while a loss may need younger ones */
-    int64_t refused; /* rows that PostgreSQL refuses to delete */
+    int64_t refused; /* rows that the database refuses to delete */
     char row[64];    /* the first of them */
     char why[512];
     const char *fix;
@@ -58,7 +58,7 @@ struct purge {
 };
 
 /* Deletes sent rows older than `age_ms`, for at most `limit_ms` (0: as long as it takes) and until
- * `stop` says true (NULL: never), or only counts them. Rows that PostgreSQL refuses to delete are
+ * `stop` says true (NULL: never), or only counts them. Rows that the database refuses to delete are
  * found and stepped over. Returns 0 or -1. */
 int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
                 bool (*stop)(const void *closure), const void *closure, struct purge *purge,
@@ -70,8 +70,8 @@ int64_t admin_count_purgeable(struct admin *admin, int64_t *age_ms, struct error
 
 /* ---- commands ---- */
 
-/* Adds every problem of the table, the role and the server. Returns how many sections PostgreSQL
- * refused, which are errors among them; -1: the inspection failed. */
+/* Adds every problem of the table, the role and the server. Returns how many sections the
+ * database refused, which are errors among them; -1: the inspection failed. */
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
 
 /* Samples rows for `check`: one unsent row per topic among the oldest 1,000, taken equally from all
@@ -94,7 +94,7 @@ struct explain_request {
 struct explained {
     bool is_parked;
     const char *state; /* of a row of the outbox "unsent", or why it is not sent; of a parked one
-                          its state, also of one that PostgreSQL refused, which is in the outbox */
+                          its state, also of one that was refused, which is in the outbox */
     const char *error; /* why it is parked; NULL: it is not */
 };
 

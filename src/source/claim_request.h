@@ -9,7 +9,7 @@
 /* Which rows a claim asks for. */
 struct claim_request {
     bool parked;         /* claim parked rows that are due, not rows of the outbox */
-    bool refused;        /* claim rows of the outbox that PostgreSQL has refused (refused.h) */
+    bool refused;        /* claim rows of the outbox that the database refused to settle */
     int64_t payload_max; /* bytes; a larger payload is not fetched */
     uint64_t away;       /* a bit for each sink that is away: its rows are not claimed */
     const struct declined *declined; /* parked rows that wait for one of these are not claimed;

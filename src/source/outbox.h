@@ -21,8 +21,8 @@
 
 struct outbox;
 
-/* Allocates without connecting. `name` becomes part of application_name. `routes` determine which
- * rows are not claimed while a sink is away (NULL: there is one sink). NULL: no memory. */
+/* Allocates without connecting. `name` becomes part of the session's name. `routes` determine
+ * which rows are not claimed while a sink is away (NULL: there is one sink). NULL: no memory. */
 struct outbox *outbox_open(const struct outbox_options *options, const struct routes *routes,
                            const char *name);
 void outbox_close(struct outbox *outbox);
@@ -47,7 +47,7 @@ uint64_t outbox_connections(const struct outbox *outbox);
  * Locks the next rows of the outbox in id order, or parked rows that are due, and fills the batch.
  * An empty batch leaves no transaction open; batch->has_more says whether to claim again at once.
  * With durable_before_publish the call returns only when everything that the claim saw is flushed
- * to disk. A row that PostgreSQL cannot read makes a batch of its own, rejected.
+ * to disk. A row that the database cannot read makes a batch of its own, rejected.
  */
 int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error);
@@ -61,7 +61,7 @@ bool outbox_claim_is_lost(const struct outbox *outbox);
 /*
  * Writes the batch's outcomes and commits. `next` (NULL: none) is a claim of the outbox, not of
  * parked rows, that is sent in the same round trip; then the next call must be outbox_claim() for
- * the outbox, or outbox_abandon(). A row that PostgreSQL refuses to settle or to park gets
+ * the outbox, or outbox_abandon(). A row that the database refuses to settle or to park gets
  * OUTCOME_REFUSED, and the others are settled all the same; batch->park_failure says why rows did
  * not get their notes. When the whole transaction is refused, notes say which rows were sent, and
  * the call returns 0: nothing was settled.
@@ -72,11 +72,11 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
 /* Whether the next claim has been sent with a settlement. */
 bool outbox_has_claim(const struct outbox *outbox);
 
-/* Whether rows that PostgreSQL refused to settle were due at the last claim. */
+/* Whether rows that the database refused to settle were due at the last claim. */
 bool outbox_refused_are_due(const struct outbox *outbox);
 
 /* After a settle was refused, and while there are refused rows: tries to settle the messages that
- * are to be published, and rolls that back. Those that PostgreSQL refuses get VERDICT_REFUSED.
+ * are to be published, and rolls that back. Those that the database refuses get VERDICT_REFUSED.
  * Returns -1 when it refuses all of them for a reason that is about the table. */
 int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error *error);
 

@@ -8,7 +8,7 @@
 /*
  * The source is the database from which rows come. The headers of this folder are the seam: what
  * the relay, its configuration and its pages ask of a database. A program is linked with the rooms
- * of one database, which define these functions; no header of this folder shows which one it is.
+ * of one database, which define these functions; no function of this folder shows which one it is.
  *
  * A struct source is what the lanes and the watcher of a process share, such as what is known of
  * the ids from which they read. Any thread may use it.

@@ -3,8 +3,8 @@
 
 #include "admin/admin_session.h"
 #include "admin/status/document.h"
-#include "source/json.h"
 #include "admin/status/status.h"
+#include "source/json.h"
 #include "sql/statements.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 #include "admin/status/document.h"
 
 #include "admin/facts.h"
-#include "source/json.h"
 #include "base/hint.h"
 #include "message/remedy.h"
+#include "source/json.h"
 #include "sql/statements.h"
 
 #include <stdlib.h>

@@ -9,9 +9,9 @@
 #include "admin/status/relays.h"
 
 #include "admin/status/document.h"
+#include "base/clock.h"
 #include "catalog/questions.h"
 #include "source/answer.h"
-#include "base/clock.h"
 #include "sql/statements.h"
 
 #include <ctype.h>

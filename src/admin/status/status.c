@@ -1,10 +1,10 @@
 #include "admin/status/status.h"
 
 #include "admin/status/document.h"
-#include "source/json.h"
 #include "admin/status/relays.h"
 #include "base/clock.h"
 #include "catalog/describe.h"
+#include "source/json.h"
 #include "sql/statements.h"
 
 #include <stdio.h>

@@ -3,9 +3,9 @@
 
 #include "catalog/table.h"
 #include "message/batch.h"
-#include "source/claim_request.h"
 #include "outbox/slices/horizon.h"
 #include "pg/session.h"
+#include "source/claim_request.h"
 
 /* Which slices a lane locks for a claim, the bounds that it claims from, and what it learns from
  * the claim. With order = "none" the table is one slice, which is not locked. */

@@ -1,7 +1,7 @@
 #include "http/responses.h"
 
-#include "source/json.h"
 #include "base/clock.h"
+#include "source/json.h"
 #include "test.h"
 
 #include <stdlib.h>
