@@ -39,7 +39,7 @@ COMMENT ON TABLE {outbox} IS 'outbox-relay: created by init';
 {if position}
 {position_guard}
 CREATE TRIGGER {position_trigger} AFTER UPDATE ON {outbox} FOR EACH ROW
-    WHEN ((OLD.{id}, OLD.{key}, OLD.{xid}) IS DISTINCT FROM (NEW.{id}, NEW.{key}, NEW.{xid}))
+    WHEN ((OLD.{id}, {if has_key}OLD.{key}, {end}OLD.{xid}) IS DISTINCT FROM (NEW.{id}, {if has_key}NEW.{key}, {end}NEW.{xid}))
     EXECUTE FUNCTION {progress}();
 CREATE TRIGGER {xid_trigger} AFTER INSERT ON {outbox} FOR EACH ROW
     WHEN (NEW.{xid} IS DISTINCT FROM pg_catalog.pg_current_xact_id()) EXECUTE FUNCTION {progress}();

@@ -23,6 +23,9 @@ int admin_order(struct admin *admin, struct error *error)
         strstr(table->quoted, ORDER_QUOTES) != NULL)
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                          "a name contains " ORDER_QUOTES ", which ends the body of a function");
+    if (column_sql(&table->columns[COLUMN_KEY])[0] == '\0')
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "no trigger can keep the order of %s: it has no key", table->quoted);
     if (admin->options->order == ORDER_KEY)
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,

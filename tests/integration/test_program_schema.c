@@ -132,6 +132,15 @@ FIXTURE_TEST(init_makes_an_outbox_without_the_columns_that_are_empty)
     sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
     write_relay_toml(fixture, "[outbox.columns]\nkey = \"\"\ntype = \"\"\nheaders = \"\"\n"
                               "created_at = \"\"\n" STDOUT_SINK "\n");
+    expect_run(fixture, 2, "init", "--order-trigger");
+    assert_says(fixture->process.err, "it has no key");
+    expect_run(fixture, 0, "init");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
+    expect_drained(fixture, 0, 1);
+    sql(fixture->conn, "DROP TABLE outbox, outbox_slice, outbox_parked, outbox_control");
+    write_relay_toml(fixture,
+                     "[outbox]\non_sent = \"position\"\n[outbox.columns]\nkey = \"\"\n" STDOUT_SINK
+                     "\n");
     expect_run(fixture, 0, "init");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
     expect_drained(fixture, 0, 1);
