@@ -538,6 +538,44 @@ FIXTURE_TEST(a_column_that_is_dropped_and_added_again_numbers_the_rows_anew)
     drop_table(fixture, &frameworks[DEBEZIUM]);
 }
 
+static void prepare(struct fixture *fixture, PGconn *lane, const char *statement)
+{
+    expect_run(fixture, 0, "sql", statement);
+    sql(lane, "PREPARE %s AS %s", statement, fixture->process.out);
+}
+
+/* A lane plans `number` once, for the many rows that it is given first. A join with all rows that
+ * have no number would read them anew for each batch. */
+FIXTURE_TEST(a_batch_of_rows_is_numbered_by_their_places)
+{
+    PGconn *lane = harness_connect(fixture->url);
+    int64_t slice = sql_number(lane, "SELECT (hashtext('1') & 2147483647) %% 64");
+    PGresult *plan;
+    char text[64];
+
+    make_table(fixture, &frameworks[DEBEZIUM]);
+    write_events(fixture, &frameworks[DEBEZIUM], 20000, "'1'");
+    sql(fixture->conn, "ANALYZE outboxevent");
+    init_order(fixture, 5);
+    apply(fixture);
+    init_order(fixture, 0);
+    sql(lane, "SET search_path = ''; SET plan_cache_mode = force_generic_plan; SET enable_seqscan ="
+              " off; SET enable_bitmapscan = off; SET enable_sort = off");
+    prepare(fixture, lane, "lock_unnumbered");
+    prepare(fixture, lane, "number");
+    sql(lane, "BEGIN");
+    (void)snprintf(text, sizeof text, "EXECUTE lock_unnumbered (%d, 10000)", (int)slice);
+    PQclear(PQexec(lane, text));
+    (void)snprintf(text, sizeof text, "EXPLAIN EXECUTE number (%d)", (int)slice);
+    plan = PQexec(lane, text);
+    assert_int_equal(PQresultStatus(plan), PGRES_TUPLES_OK);
+    for (int i = 0; i < PQntuples(plan); i++)
+        assert_null(strstr(PQgetvalue(plan, i, 0), "Index Scan using outboxevent"));
+    PQclear(plan);
+    PQfinish(lane);
+    drop_table(fixture, &frameworks[DEBEZIUM]);
+}
+
 /* ---- what init and check say ---- */
 
 FIXTURE_TEST(check_names_what_keeps_numbers_from_being_the_order)
