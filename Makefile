@@ -193,7 +193,7 @@ $(BUILD)/gen/metrics.c: config/metrics.tsv Makefile
 		sed 's/^#.*//; s/[\\"]/\\&/g; s/\t/", "/g; s/..*/{"&"},/' $<; echo '{0, 0, 0, 0, 0, 0}};'; } > $@
 
 # src/ROOM/sql/NAME.sql, or config/sql/NAME.sql, is embedded as statement_NAME, without the lines that say who uses it (src/sql/statements.awk).
-# sql_own_names are the names that the statements give to what may stand beside columns of a user's table.
+# sql_own_names are the names that the statements give to what may stand beside columns of a user's table; what they quote is none.
 $(BUILD)/gen/sql/statements.h: $(STATEMENTS) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#pragma once'; \
@@ -210,7 +210,7 @@ $(BUILD)/gen/statements.c: $(STATEMENTS) Makefile
 	@{ for file in $(STATEMENTS); do grep -v '^-- use: ' $$file > $@.sql; \
 			$(call embed,statement_$$(basename $$file .sql),$@.sql); done; rm -f $@.sql; \
 		echo 'extern const char sql_own_names[]; const char sql_own_names[] = " "'; \
-		grep -oh 'relay_[a-z_]*' $(filter src/%,$(STATEMENTS)) | sort -u | sed 's/.*/"& "/'; echo ';'; } > $@
+		sed 's/"relay_[a-z_]*"//g' $(filter src/%,$(STATEMENTS)) | grep -o 'relay_[a-z_]*' | sort -u | sed 's/.*/"& "/'; echo ';'; } > $@
 
 $(BUILD)/gen/statement_lists.c: $(STATEMENTS) $(filter %.c,$(SOURCES)) src/sql/statements.awk src/cli/commands.txt $(BUILD)/gen/sql/statements.h
 	@{ echo '#include "sql/statements.h"'; awk -f src/sql/statements.awk src/cli/commands.txt $(filter %.c,$(SOURCES)) $(STATEMENTS); } > $@
