@@ -611,12 +611,14 @@ int describe_check_outbox(const struct table *table, const struct outbox_options
     return 0;
 }
 
-/* As after a switch to another column, whose SQL was run in part. */
-static int check_parked_ids(const struct table *table, struct error *error)
+/* As after a switch to another column, whose SQL was run in part. Ids that cannot have an order are
+ * refused for that (slice_table.c). */
+static int check_parked_ids(const struct table *table, const struct outbox_options *options,
+                            struct error *error)
 {
     const char *type = table_has(table, COLUMN_ID) ? table->columns[COLUMN_ID].base : "";
 
-    if (type[0] == '\0' || table->parked_id_type[0] == '\0' ||
+    if ((options->order == ORDER_KEY && !table_has_integer_ids(table)) || type[0] == '\0' || table->parked_id_type[0] == '\0' ||
         strcmp(type, table->parked_id_type) == 0)
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
@@ -632,7 +634,7 @@ int describe_check_whole(const struct table *table, const struct outbox_options 
     if (describe_check_outbox(table, options, error) < 0)
         return -1;
     if (table->parked_exists && table->control_exists && table->parked_lacks[0] == '\0')
-        return check_parked_ids(table, error);
+        return check_parked_ids(table, options, error);
     if (table->parked_exists && table->control_exists)
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "table %s is that of an older outbox-relay: it lacks %s",

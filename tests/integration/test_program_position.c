@@ -386,6 +386,27 @@ FIXTURE_TEST(sent_rows_are_replayed_and_purged_by_when_their_slice_has_passed_th
     assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox");
 }
 
+FIXTURE_TEST(progress_of_before_is_thinned_in_steps)
+{
+    insert_rows(fixture->conn, 1, 20);
+    drain_printed(fixture, 0);
+    sql(fixture->conn,
+        "INSERT INTO outbox_progress (slice, top, number, low, ends, snapshots, settled_at)"
+        " SELECT slice, i - 20000, i - 20000, i - 20000, '{}', '{}', now() - interval '3 h' + i * interval '600 ms'"
+        " FROM generate_series(0, 3) slice, generate_series(1, 12000) i");
+    write_position_config(fixture, BY_POSITION "retention = \"10s\"\n", STDOUT_SINK);
+    start_relay(fixture);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT max(count) FROM (SELECT count(*) FROM outbox_progress"
+                    " WHERE number < 1 GROUP BY slice UNION ALL SELECT 1) counts");
+    insert_rows(fixture->conn, 21, 20);
+    wait_for_number(
+        fixture->conn, 1,
+        "SELECT (min(top) >= 21)::int FROM (SELECT max(top) AS top FROM outbox_progress GROUP BY slice) tops");
+    stop_relay(fixture);
+    assert_printed(fixture, 40);
+}
+
 FIXTURE_TEST(a_table_goes_from_marks_to_positions_to_another_number_of_slices_and_back)
 {
     int sent = 0;
