@@ -58,7 +58,7 @@ static enum step_result number_rows(struct step *step, struct error *error)
                                     {.bytes = (char *)&limit, .len = sizeof limit}};
     PGresult *result = session_run(session, "lock_one_slice", 1, params, error);
     bool is_free = result != NULL && PQntuples(result) > 0;
-    int64_t changed;
+    int64_t locked;
 
     PQclear(result);
     if (result == NULL || !is_free)
@@ -67,17 +67,16 @@ static enum step_result number_rows(struct step *step, struct error *error)
     if (result == NULL)
         return STEP_FAILED;
     (void)snprintf(step->name, sizeof step->name, "%s", PQgetvalue(result, 0, 0));
-    changed = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
+    locked = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
     PQclear(result);
-    if (changed == 0)
+    if (locked == 0)
         return STEP_BUSY;
     result = change(session, params, error);
     if (result == NULL)
         return session->conn != NULL ? STEP_REFUSED : STEP_FAILED;
-    changed = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-    step->numbered = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
+    step->numbered = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
     PQclear(result);
-    if (step->numbered == changed)
+    if (step->numbered == locked)
         return STEP_DONE;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "a trigger on UPDATE keeps column %s NULL",
