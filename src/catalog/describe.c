@@ -618,8 +618,8 @@ static int check_parked_ids(const struct table *table, const struct outbox_optio
 {
     const char *type = table_has(table, COLUMN_ID) ? table->columns[COLUMN_ID].base : "";
 
-    if ((options->order == ORDER_KEY && !table_has_integer_ids(table)) || type[0] == '\0' || table->parked_id_type[0] == '\0' ||
-        strcmp(type, table->parked_id_type) == 0)
+    if ((options->order == ORDER_KEY && !table_has_integer_ids(table)) || type[0] == '\0' ||
+        table->parked_id_type[0] == '\0' || strcmp(type, table->parked_id_type) == 0)
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "column id of %s has type %s, not %s: rows may not be parked",
