@@ -52,18 +52,6 @@ char *admin_grant_sql(struct admin *admin, const char *role, struct error *error
 /* Adds an error for each column of the outbox that is missing or has an unsuitable type. */
 void admin_inspect_columns(struct admin *admin, struct findings *findings);
 
-/* Is called for each statement that relays and commands send; the first `comment_len` bytes of
- * `comment` say what it does, in lines that begin with "--". */
-struct admin_statement_reader {
-    void (*on_statement)(void *closure, const char *name, const char *comment, size_t comment_len,
-                         const char *sql);
-    void *closure;
-};
-
-/* Reads the statements with these tables, which must exist. 0, or -1 with *error set. */
-int admin_read_statements(struct admin *admin, const struct routes *routes,
-                          const struct admin_statement_reader *reader, struct error *error);
-
 /* The sent rows that `audit` is about; NULL for any. */
 struct audit_request {
     const char *since;     /* earliest sent_at: a timestamp, or a duration before now */

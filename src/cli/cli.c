@@ -40,6 +40,10 @@ static enum exit_status complain_of_command(const char *name)
 {
     struct text_nearest nearest = {.to = name, .name = "help", .distance = 3};
 
+    if (cli_lacks_command(name)) {
+        cli_say("%s is there for PostgreSQL alone: docs/mysql.md says what else is", name);
+        return EXIT_USAGE;
+    }
     for (const struct command *command = cli_commands(); command->name[0] != '\0'; command++)
         text_consider(&nearest, command->name);
     cli_say("unknown command \"%s\"; did you mean \"%s\"?", name, nearest.name);

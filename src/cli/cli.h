@@ -95,14 +95,17 @@ struct program {
         enum exit_status (*run)(const struct arguments *arguments, struct config *config);
         bool needs_no_config;
     } const *own;
-    /* The other commands. */
+    /* The other commands; NULL: there is none. */
     enum exit_status (*other)(const struct arguments *arguments, struct config *config);
+    const char *lacks; /* commands that the program for PostgreSQL alone has, between blanks */
 };
 
 /* To be called before the next two. */
 void cli_use(const struct program *program);
 const struct command *cli_commands(void); /* ends with a name of "" */
 const struct command *cli_find_command(const char *name);
+/* Whether another program has this command. */
+bool cli_lacks_command(const char *name);
 
 enum exit_status cli_main(const struct program *program, int argc, char **argv);
 
@@ -133,6 +136,9 @@ void cli_print_page(const char *indent, const char *said);
 int cli_refuse(const char *command, const char *why, struct error *error);
 /* Whether the operands and these options are UTF-8, as what goes to the database must be. */
 bool cli_is_utf8(const struct arguments *arguments);
+
+/* Creates the missing topics or streams of sinks with create = true. */
+enum exit_status cli_make_destinations(const struct relay_options *relay);
 
 /* Flushes stdout. cli_check_output reports a failure when the command has ended. */
 void cli_flush(void);

@@ -55,6 +55,14 @@ const struct command *cli_find_command(const char *name)
     return NULL;
 }
 
+bool cli_lacks_command(const char *name)
+{
+    char word[24];
+
+    (void)snprintf(word, sizeof word, " %.20s ", name);
+    return program->lacks != NULL && strstr(program->lacks, word) != NULL;
+}
+
 void cli_print_commands(FILE *out)
 {
     (void)fprintf(out, "%s: %s\n\nusage: %s COMMAND [-c relay.toml] ...\n\n", source_program,

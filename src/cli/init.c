@@ -1,7 +1,6 @@
 #include "cli/cli.h"
 
 #include "admin/admin.h"
-#include "broker/broker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,48 +127,6 @@ static enum exit_status create(struct admin *admin, const struct arguments *argu
     return EXIT_BY_HAND;
 }
 
-/* Topics can be made by way of a broker that then sends its clients elsewhere. */
-static void warn_of_sink(struct broker *broker)
-{
-    struct findings findings;
-    struct error error;
-
-    if (findings_init(&findings) < 0)
-        return;
-    if (broker_inspect(broker, NULL, &findings, &error) < 0)
-        findings_add_error(&findings, &error);
-    for (int i = 0; i < findings.count; i++)
-        if (findings.items[i].level == FINDING_ERROR)
-            (void)fprintf(stderr, "outbox-relay: warning: %s\n  %s\n", findings.items[i].text,
-                          findings.items[i].fix);
-    findings_free(&findings);
-}
-
-/* Creates a sink's missing topics or stream if it has create = true, so that `run` finds them. */
-static enum exit_status make_destinations(const struct sink_options *options)
-{
-    struct error error;
-    struct broker *broker;
-    int status = 0;
-
-    if (!options->create)
-        return EXIT_DONE;
-    broker = broker_open(options, NULL, &error);
-    if (broker == NULL || broker_ready(broker, &error) < 0)
-        status = -1;
-    else
-        warn_of_sink(broker);
-    for (int i = 0; status == 0 && i < options->allow.count; i++)
-        status = broker_make(broker, options->allow.items[i], &error);
-    if (status == 0)
-        (void)printf("sink %s: %s\n", options->name,
-                     options->allow.count > 0
-                         ? "the destinations in allow are ready"
-                         : "reachable; a topic is made when its first event is sent");
-    broker_close(broker);
-    return status == 0 ? EXIT_DONE : cli_fail(&error);
-}
-
 static enum exit_status print(struct admin *admin, const struct arguments *arguments)
 {
     struct error error;
@@ -230,8 +187,5 @@ enum exit_status cli_init(const struct arguments *arguments, struct config *conf
     }
     status = create(admin, arguments);
     admin_close(admin);
-    for (int i = 0; status == EXIT_DONE && i < config->relay.sink_count; i++)
-        status = make_destinations(&config->relay.sinks[i]);
-    broker_end();
-    return status;
+    return status == EXIT_DONE ? cli_make_destinations(&config->relay) : status;
 }

@@ -1,7 +1,8 @@
 /* sql: the statements that relays and commands send. */
 #include "cli/cli.h"
 
-#include "admin/admin.h"
+#include "source/admin.h"
+#include "source/source.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,6 @@ enum exit_status cli_sql(const struct arguments *arguments, struct config *confi
         return EXIT_DONE;
     (void)error_set(&error, ERROR_PERMANENT, ERROR_CONFIG, "there is no statement \"%s\"",
                     printing.name);
-    (void)error_hint(&error, "outbox-relay sql --list");
+    (void)error_hint(&error, "%s sql --list", source_program);
     return cli_fail(&error);
 }

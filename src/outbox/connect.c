@@ -11,6 +11,7 @@
 #include "catalog/describe.h"
 #include "catalog/filter.h"
 #include "catalog/values.h"
+#include "pg/server.h"
 #include "catalog/session_options.h"
 
 #include <stdatomic.h>

@@ -97,11 +97,6 @@ int server_check_role(struct session *session, bool allow_superuser, struct erro
     return status;
 }
 
-bool server_is_same(const struct server *a, const struct server *b)
-{
-    return a->timeline == b->timeline && strcmp(a->system, b->system) == 0;
-}
-
 /* A backend is identified by its pid and start time: pids are reused, replicas may share an
  * application_name, and the watcher renames its session. A pooler may have given it to another
  * client since. */

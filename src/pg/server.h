@@ -2,18 +2,7 @@
 #define PG_SERVER_H
 
 #include "pg/session.h"
-
-/*
- * What a lane remembers about the server from connection to connection: which server it was, and
- * whether a COMMIT was left without an answer.
- */
-
-struct server {
-    char system[24];          /* pg_control_system().system_identifier; "": not connected yet */
-    int64_t timeline;         /* WAL timeline; it rises when a standby is promoted */
-    int64_t unconfirmed_xact; /* set by the caller: the transaction whose COMMIT was not answered;
-                                 0: none */
-};
+#include "source/server.h"
 
 /* Returns 0, or -1 when the server is read-only, or when this is another cluster than before, or an
  * older timeline of it, such as a replaced primary that is up again: rows that it shows as unsent
@@ -23,9 +12,6 @@ int server_check_identity(struct server *server, struct session *session, struct
 /* Returns 0, or -1 when the role is a superuser and `allow_superuser` is not set. Triggers of the
  * outbox run as the session's role. */
 int server_check_role(struct session *session, bool allow_superuser, struct error *error);
-
-/* Whether both are the same cluster on the same timeline. */
-bool server_is_same(const struct server *a, const struct server *b);
 
 /* Terminates the backend of the session's previous connection if it is still alive: without a
  * client it may still hold row locks, or wait forever for a synchronous standby. */

@@ -1,7 +1,8 @@
 #ifndef PG_WAL_FLUSH_H
 #define PG_WAL_FLUSH_H
 
-#include "pg/server.h"
+#include "base/error.h"
+#include "source/server.h"
 
 /*
  * Lanes wait here until everything committed so far is on disk and on the synchronous standbys. An

@@ -6,20 +6,6 @@
 
 #define HEADER_BYTES 20 /* of an array */
 
-int wire_check_columns(const PGresult *result, const char *const *names, int count,
-                       struct error *error)
-{
-    for (int i = 0; i < count; i++) {
-        const char *name = i < PQnfields(result) ? PQfname(result, i) : "missing";
-
-        if (strcmp(name, names[i]) != 0)
-            return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                             "column %d of a statement's result is %s instead of %s", i + 1, name,
-                             names[i]);
-    }
-    return 0;
-}
-
 int32_t wire_int4(const char *wire)
 {
     uint32_t value;
@@ -61,12 +47,6 @@ bool wire_next_element(struct text array, size_t *at, struct text *element)
     *element = len < 0 ? (struct text){NULL, 0} : (struct text){array.data + offset, (size_t)len};
     *at = offset + element->len;
     return true;
-}
-
-/* POSIX lets free() release what PQfreemem() does. */
-char *wire_bytea(const char *text, size_t *len)
-{
-    return (char *)PQunescapeBytea((const unsigned char *)text, len);
 }
 
 static void put_int4(struct array *array, uint32_t value)

@@ -116,6 +116,18 @@ int admin_explain(struct admin *admin, const struct routes *routes,
  */
 int64_t admin_count_unsent(struct admin *admin, struct error *error);
 
+/* Is called for each statement that relays and commands send; the first `comment_len` bytes of
+ * `comment` say what it does, in lines that begin with "--". */
+struct admin_statement_reader {
+    void (*on_statement)(void *closure, const char *name, const char *comment, size_t comment_len,
+                         const char *sql);
+    void *closure;
+};
+
+/* Reads the statements with these tables, which must exist. 0, or -1 with *error set. */
+int admin_read_statements(struct admin *admin, const struct routes *routes,
+                          const struct admin_statement_reader *reader, struct error *error);
+
 struct event {
     const char *topic;
     const char *key;  /* NULL: none */

@@ -18,6 +18,12 @@
 extern const char source_program[];
 extern const char source_database[];
 extern const char source_check[]; /* the command that says what is wrong */
+/* The default of [outbox] table. */
+extern const char source_table[];
+
+/* What of the options the database cannot do: a text behind the name of a key in [outbox], which is
+ * set; or NULL. */
+const char *source_lacks(const struct outbox_options *options, const char **key);
 
 struct source;
 

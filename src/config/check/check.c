@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "broker/broker.h"
 #include "source/conninfo.h"
+#include "source/source.h"
 #include "trace/headers.h"
 
 #include <stdio.h>
@@ -322,8 +323,19 @@ static void check_sinks(const struct loader *loader)
         check_sink(loader, i);
 }
 
+/* What only another database can do. */
+static void check_source(const struct loader *loader)
+{
+    const char *key = NULL;
+    const char *lacks = source_lacks(&loader->config->relay.outbox, &key);
+
+    if (lacks != NULL)
+        report_problem(loader->report, locate(loader, "outbox", key), "%s: %s", key, lacks);
+}
+
 void check_config(const struct loader *loader)
 {
+    check_source(loader);
     check_url(loader);
     check_names(loader);
     settle_order(loader);

@@ -1,5 +1,7 @@
 #include "config/keys/keys.h"
 
+#include "source/source.h"
+
 #define SECONDS(n) ((int64_t)(n)*1000)
 #define HOUR SECONDS(3600)
 #define DAYS(n) ((n)*24 * HOUR)
@@ -29,7 +31,7 @@ const struct key keys[] = {
     {SECTION_DATABASE, "allow_superuser", KEY_BOOLEAN, IN_OUTBOX(allow_superuser), "false", 0, 0,
      NULL, 0},
 
-    {SECTION_OUTBOX, "table", KEY_STRING, IN_OUTBOX(table), "public.outbox", 1, 0, NULL, 0},
+    {SECTION_OUTBOX, "table", KEY_STRING, IN_OUTBOX(table), source_table, 1, 0, NULL, 0},
     {SECTION_OUTBOX, "on_sent", KEY_WORD, IN_OUTBOX(on_sent), "mark", 0, 0, on_sent_words, 0},
     {SECTION_OUTBOX, "retention", KEY_DURATION, IN_OUTBOX(retention_ms), "7d", SECONDS(1),
      DAYS(3650), NULL, KEY_ZERO | KEY_RELOAD},

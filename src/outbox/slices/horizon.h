@@ -1,7 +1,7 @@
 #ifndef OUTBOX_SLICES_HORIZON_H
 #define OUTBOX_SLICES_HORIZON_H
 
-#include "pg/server.h"
+#include "source/server.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,6 +5,14 @@
 const char source_program[] = "outbox-relay";
 const char source_check[] = "outbox-relay check";
 const char source_database[] = "PostgreSQL";
+const char source_table[] = "public.outbox";
+
+const char *source_lacks(const struct outbox_options *options, const char **key)
+{
+    (void)options;
+    (void)key;
+    return NULL;
+}
 
 struct source *source_open(const struct outbox_options *options)
 {

@@ -18,6 +18,7 @@
 #include "outbox/slices/scan.h"
 #include "outbox/slices/source_state.h"
 #include "outbox/slices/statements.h"
+#include "pg/server.h"
 #include "pg/holders.h"
 #include "catalog/session_options.h"
 

@@ -10,7 +10,9 @@
 #include "base/clock.h"
 #include "test.h"
 
+#include <stdio.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
