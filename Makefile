@@ -34,13 +34,26 @@ LDFLAGS    += -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SANITIZE),-fsanitiz
 LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 
 PRESETS    := $(sort $(wildcard config/presets/*.toml))
-STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql src/sql/shared/*.sql config/sql/*.sql config/sql/shared/*.sql))
-SOURCES    := $(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp))
+STATEMENTS := $(filter-out src/mysql/%,$(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql src/sql/shared/*.sql config/sql/*.sql config/sql/shared/*.sql)))
+DB_SQL     := $(sort $(wildcard src/mysql/sql/*.sql))
+DB_SHARED  := $(sort $(wildcard src/mysql/sql/shared/*.sql))
+DB_OBJECTS := $(patsubst src/%,$(BUILD)/obj/%.o,$(sort $(wildcard src/mysql/*.c))) $(BUILD)/obj/mysql_statements.o
+DB_TEXTS   := commands presets sample hints
+SOURCES    := $(filter-out src/mysql/%,$(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp)))
 # Made of the files of config/, of the files of SQL, and of src/cli/commands.txt (below).
 EMBEDDED   := commands presets sample guesses hints metrics inbox status_page statements statement_lists
 OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(EMBEDDED:%=$(BUILD)/obj/%.o)
 LIBRARY    := $(BUILD)/librelay.a
+DB_LIBRARY := $(BUILD)/libmysqlroom.a
+# What both programs have: all but the rooms of PostgreSQL, and of these the files without libpq.
+PG_ROOMS   := outbox/% catalog/% admin/% pg/% desk/%
+SHARED     := $(patsubst %,$(BUILD)/obj/%.o,outbox/slices/horizon.c outbox/slices/choice.c outbox/row.c pg/wal_flush.c pg/wire.c)
+REST       := $(filter-out $(patsubst %,$(BUILD)/obj/%,$(PG_ROOMS)),$(OBJECTS)) $(SHARED)
+DB_REST    := $(BUILD)/librest.a
 BINARY     := $(BUILD)/outbox-relay
+# The program for MariaDB and MySQL: the same objects, with those of src/mysql in place of PostgreSQL's rooms.
+MYSQL      := $(BUILD)/outbox-relay-mysql
+HAS_MYSQL  := $(call pkg,--libs,libmariadb)
 
 # When this version was made: the date of the man page and of packages.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
@@ -52,7 +65,7 @@ say = @printf '  %-5s %s\n'
 .SECONDARY:
 .PHONY: all build-deps deps demo test check lint format install dist deb clean help force
 
-all: $(BINARY) ## build build/outbox-relay
+all: $(BINARY) $(if $(HAS_MYSQL),$(MYSQL)) ## build build/outbox-relay, and build/outbox-relay-mysql where libmariadb's headers are
 
 build-deps: ## install what building needs (Debian, Ubuntu); on other systems, list it
 	@tests/support/deps --build
@@ -68,7 +81,7 @@ demo: ## run real transactions through relays to NATS and Kafka, and audit them
 test: deps ## run unit and integration tests against real servers
 	@$(MAKE) --no-print-directory -j$(shell nproc) built
 	@$(MAKE) --no-print-directory test-unit
-	@$(MAKE) --no-print-directory -j4 audit-pages audit-faults audit-tools model-position test-integration
+	@$(MAKE) --no-print-directory -j4 audit-pages audit-faults audit-tools model-position test-integration $(if $(HAS_MYSQL),test-mysql)
 
 check: ## what to run before each commit: lint and the unit tests
 	@$(MAKE) --no-print-directory -j$(shell nproc) all $(UNIT)
@@ -88,7 +101,7 @@ compile_commands.json: $(OBJECTS) ## how each file is compiled, for editors and 
 		'$(CXX) $(CPPFLAGS) $(CXXFLAGS)'
 
 install: all $(BUILD)/outbox-relay.1 ## program, man page, systemd units, completion, sample: DESTDIR= PREFIX=/usr/local
-	@config/install $(BINARY) $(BUILD)/outbox-relay.1 $(PREFIX) '$(DESTDIR)'
+	@config/install $(BINARY) $(BUILD)/outbox-relay.1 $(PREFIX) '$(DESTDIR)' $(if $(HAS_MYSQL),$(MYSQL))
 
 dist: ## build/outbox-relay-VERSION.tar.gz of what is committed; the same commit makes the same bytes
 	@mkdir -p $(BUILD)
@@ -99,7 +112,7 @@ dist: ## build/outbox-relay-VERSION.tar.gz of what is committed; the same commit
 
 deb: ## build/outbox-relay_VERSION_ARCHITECTURE.deb, a package for the Debian of this machine; needs debhelper
 	@rm -rf $(BUILD)/deb
-	@$(MAKE) --no-print-directory install DESTDIR=$(BUILD)/deb/installed PREFIX=/usr >/dev/null
+	@$(MAKE) --no-print-directory install HAS_MYSQL= DESTDIR=$(BUILD)/deb/installed PREFIX=/usr >/dev/null
 	@config/debian/build $(VERSION) $(SOURCE_DATE_EPOCH) $(BUILD)/deb/installed $(BUILD)/deb/package >/dev/null
 	@mv $(BUILD)/deb/*.deb $(BUILD)
 	@echo '  $(BUILD)/'$$(basename $$(ls -t $(BUILD)/*.deb | head -n 1))
@@ -117,6 +130,10 @@ $(BINARY): $(BUILD)/obj/main.c.o $(LIBRARY)
 	$(say) LINK $@
 	@$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+$(MYSQL): $(patsubst src/%,$(BUILD)/obj/%.o,$(sort $(wildcard src/mysql/cli/*.c))) $(DB_OBJECTS) $(DB_TEXTS:%=$(BUILD)/obj/mysql_%.o) $(LIBRARY)
+	$(say) LINK $@
+	@$(CXX) $(LDFLAGS) -o $@ $^ $(call pkg,--libs,$(filter-out libpq,$(PACKAGES)) libmariadb)
+
 $(BUILD)/outbox-relay.1: $(BINARY) config/man/generate
 	@config/man/generate $(BINARY) > $@
 
@@ -124,7 +141,7 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	@$(AR) rcs $@ $(OBJECTS)
 
-GENERATED := $(addprefix $(BUILD)/gen/,base/version.h http/page_hashes.h sql/statements.h)
+GENERATED := $(addprefix $(BUILD)/gen/,base/version.h http/page_hashes.h sql/statements.h mysql/statements.h)
 $(BUILD)/obj/%.c.o: src/%.c | $(GENERATED)
 	@mkdir -p $(@D)
 	$(say) CC $@
@@ -169,6 +186,19 @@ $(addprefix $(BUILD)/gen/,commands.c sample.c guesses.c inbox.c status_page.c): 
 	@mkdir -p $(@D)
 	@$(call embed,embedded_$*,$(filter-out Makefile,$^)) > $@
 
+# What the program for MariaDB and MySQL has in place of these texts.
+$(BUILD)/gen/mysql_commands.c: src/mysql/commands.txt src/cli/commands.txt src/mysql/commands.awk Makefile
+	@awk -f src/mysql/commands.awk $(wordlist 1,2,$^) > $@.txt && $(call embed,embedded_commands,$@.txt) > $@; rm -f $@.txt
+
+$(BUILD)/gen/mysql_sample.c: src/mysql/sample.toml config/relay.toml Makefile
+	@{ cat $<; sed -n '/^# This process/,$$p' config/relay.toml; } > $@.txt && $(call embed,embedded_sample,$@.txt) > $@; rm -f $@.txt
+
+$(BUILD)/gen/mysql_hints.c: $(BUILD)/gen/hints.c
+	@sed '/PostgreSQL/d; /SQLSTATE/d; s/outbox-relay \([a-z]\)/outbox-relay-mysql \1/g' $< > $@
+
+$(BUILD)/gen/mysql_presets.c: $(BUILD)/gen/presets.c
+	@sed '/^const char preset_/,/^0};/d; /^extern const char preset_/d; /^{"/d' $< > $@
+
 # A table of the names and the texts of config/presets/NAME.toml.
 $(BUILD)/gen/presets.c: $(PRESETS) config/presets Makefile
 	@mkdir -p $(@D)
@@ -211,6 +241,31 @@ $(BUILD)/gen/statements.c: $(STATEMENTS) Makefile
 			$(call embed,statement_$$(basename $$file .sql),$@.sql); done; rm -f $@.sql; \
 		echo 'extern const char sql_own_names[]; const char sql_own_names[] = " "'; \
 		sed 's/"relay_[a-z_]*"//g' $(filter src/%,$(STATEMENTS)) | grep -o 'relay_[a-z_]*' | sort -u | sed 's/.*/"& "/'; echo ';'; } > $@
+
+# src/mysql/sql/NAME.sql is embedded as db_sql_NAME.
+$(BUILD)/gen/mysql/statements.h: $(DB_SQL) Makefile
+	@mkdir -p $(@D)
+	@{ echo '#pragma once'; for file in $(DB_SQL); do echo "extern const char db_sql_$$(basename $$file .sql)[];"; done; \
+		echo 'extern const struct db_statement { const char *name, *text; } db_statements[]; /* ends with a name of NULL */'; } > $@
+
+$(BUILD)/gen/mysql_statements.c: $(DB_SQL) $(DB_SHARED) $(BUILD)/gen/sql/statements.h $(BUILD)/gen/mysql/statements.h Makefile
+	@mkdir -p $(@D)
+	@{ for file in $(DB_SQL) $(DB_SHARED); do $(call embed,db_sql_$$(basename $$file .sql),$$file); done; \
+		echo '#include "sql/statements.h"'; echo 'const char sql_own_names[] = " "; const struct sql_shared sql_shared[] = {'; \
+		for name in $(basename $(notdir $(DB_SHARED))); do echo "{\"$$name\", db_sql_$$name},"; done; echo '{0, 0}};'; \
+		echo '#include "mysql/statements.h"'; echo 'const struct db_statement db_statements[] = {'; \
+		for name in $(basename $(notdir $(DB_SQL))); do echo "{\"$$name\", db_sql_$$name},"; done; echo '{0, 0}};'; } > $@
+
+$(DB_REST): $(REST)
+	@rm -f $@
+	@$(AR) rcs $@ $(REST)
+
+$(DB_LIBRARY): $(DB_OBJECTS)
+	@rm -f $@
+	@$(AR) rcs $@ $(DB_OBJECTS)
+
+$(BUILD)/obj/mysql/%.c.o: CPPFLAGS += $(call pkg,--cflags,libmariadb)
+$(BUILD)/obj/tests/integration/mysql/%.o: CPPFLAGS += $(call pkg,--cflags,libmariadb)
 
 $(BUILD)/gen/statement_lists.c: $(STATEMENTS) $(filter %.c,$(SOURCES)) src/sql/statements.awk src/cli/commands.txt $(BUILD)/gen/sql/statements.h
 	@{ echo '#include "sql/statements.h"'; awk -f src/sql/statements.awk src/cli/commands.txt $(filter %.c,$(SOURCES)) $(STATEMENTS); } > $@

@@ -32,7 +32,7 @@ SUPPORT     := build/reader build/hanging.so
 # For tests of what servers before 2.12.1 do not have.
 NEW_NATS    := build/matrix/nats-2.15.2/nats-server
 
-.PHONY: help-tests built test-unit test-integration test-no-kafka
+.PHONY: help-tests built test-unit test-integration test-mysql test-no-kafka
 .PHONY: audit-faults audit-tools audit-pages test-debian test-page compose-test asan tsan tsan-run valgrind services readme
 
 # What is set of these names, as options of a program: BROKER=nats is --broker nats.
@@ -41,7 +41,7 @@ options = $(foreach name,$(1),$(if $($(name)),--$(shell echo $(name) | tr A-Z_ a
 help-tests: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(filter %.mk,$(MAKEFILE_LIST)) | expand -t 24
 
-built: $(UNIT) $(INTEGRATION) $(BINARY) $(SUPPORT) $(if $(SANITIZE),,build/mutant) ## every test program, and the broken relays of make mutants
+built: $(UNIT) $(INTEGRATION) $(BINARY) $(SUPPORT) $(if $(HAS_MYSQL),$(DB_TESTS)) $(if $(SANITIZE),,build/mutant) ## every test program, and the broken relays of make mutants
 
 test-unit: $(UNIT) ## TEST_FILTER=toml: only the files whose path holds it
 	@timeout 300 $(UNIT)
@@ -138,6 +138,16 @@ $(BUILD)/tests/integration/%: $(BUILD)/obj/tests/integration/%.o $(HARNESS) $(LI
 	@mkdir -p $(@D)
 	$(say) CC $@
 	@$(CXX) $(TEST_LINK) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,cmocka)
+
+# With the room of MariaDB and MySQL in place of PostgreSQL's: its objects come first.
+DB_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/mysql/test_*.c))
+$(BUILD)/tests/integration/mysql/%: $(BUILD)/obj/tests/integration/mysql/%.o $(BUILD)/obj/tests/main.o $(DB_OBJECTS) $(DB_REST)
+	@mkdir -p $(@D)
+	$(say) CC $@
+	@$(CXX) $(TEST_LINK) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,libmariadb cmocka)
+
+test-mysql: $(DB_TESTS) $(MYSQL) build/reader ## the program for MariaDB and MySQL, against MariaDB
+	@tests/support/services run --only mariadb,nats -- tests/support/run_tests $(DB_TESTS)
 
 # Counts the calls that set a header.
 $(BUILD)/tests/integration/test_nats_headers: private LDFLAGS += -Wl,--wrap=natsMsgHeader_Set

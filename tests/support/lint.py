@@ -22,7 +22,7 @@ ROOMS = {
     "desk": {"desk/statement", "cli/terminal", "admin/parked", "admin", "catalog", "sql", "pg", "source", "route", "message", "base"},
     "config": {"source", "config/check", "config/keys", "config/read", "route", "base"},
     "config/check": {"trace/headers", "config/keys", "config/read", "broker/clients", "broker", "source", "route", "base"},
-    "config/keys": {"config/read", "relay/options", "trace/options", "base"},
+    "config/keys": {"config/read", "relay/options", "trace/options", "source", "base"},
     "config/read": {"base"},
     "http": {"trace", "relay/report", "relay/trouble", "relay/options", "source", "wake", "base"},
     "relay": {"trace", "relay/report", "relay/trouble", "relay/options", "source", "wake", "broker/clients", "broker", "route", "message", "base"},
@@ -53,16 +53,34 @@ ROOMS = {
     "trace/headers": set(),
     "audit": {"message", "base"},
     "base": set(),
+    "mysql/cli": {"mysql", "cli", "cli/terminal", "source", "route", "message", "base"},
+    "mysql": {"source", "sql", "wake", "outbox/slices/horizon", "outbox/slices/choice", "outbox/row", "pg/wal_flush", "catalog/refused", "route",
+              "message", "base"},
 }
+# Files without libpq that the programs of both databases have. Who may use their room may use them.
+OF_BOTH = {
+    "outbox": {"outbox/row": {"pg/wire", "message", "base"}},
+    "outbox/slices": {"outbox/slices/horizon": {"source", "base"}, "outbox/slices/choice": {"outbox/slices/horizon"}},
+    "pg": {"pg/wal_flush": {"source", "base"}, "pg/wire": {"base"}},
+    "catalog": {"catalog/refused": set()},
+}
+for room, files in OF_BOTH.items():
+    for name, users in list(ROOMS.items()):
+        if name == room or room in users:
+            users.update(files)
+    ROOMS.update(files)
 # The rooms of PostgreSQL. The rooms above them know only the headers of source/, the seam: of a function that one of these
 # declares, the room that defines it does not matter.
 POSTGRESQL = ("pg", "sql", "catalog", "outbox", "admin", "desk")
 # A library's header may be included in these folders only.
 LIBRARIES = {
-    "libpq-fe.h": {"pg"},
+    "libpq-fe.h": {"pg", "pg/wire"},
     "librdkafka/rdkafka.h": {"broker/kafka"},
     "nats/nats.h": {"broker/nats"},
-    "jansson.h": {"outbox", "relay", "admin", "admin/status", "source", "http", "broker", "broker/nats", "cli", "cli/terminal", "trace"},
+    "mysql.h": {"mysql"},
+    "mysqld_error.h": {"mysql"},
+    "errmsg.h": {"mysql"},
+    "jansson.h": {"mysql", "mysql/cli", "outbox", "outbox/row", "relay", "admin", "admin/status", "source", "http", "broker", "broker/nats", "cli", "cli/terminal", "trace"},
     "curl/curl.h": {"trace"},
     "toml++/toml.h": {"config/read"},
     "microhttpd.h": {"http"},
@@ -148,7 +166,7 @@ def check_circles(files):
 def check_symbols(folder):
     """Also without a header nobody calls into a room that his own may not use, nor a function of libpq outside pg/, and
     no two files need each other."""
-    defined, used, edges = {}, [], {}
+    defined, of_mysql, used, edges = {}, {}, [], {}
     seam = set()
     for header in (ROOT / "src/source").glob("*.h"):
         seam.update(re.findall(r"\b(\w+)(?:\(|\[\];)", without_comments(header.read_text())))
@@ -160,17 +178,21 @@ def check_symbols(folder):
         for symbol, kind, *_ in map(str.split, listing.splitlines()):
             if kind == "U":
                 used.append((name, symbol))
+            elif kind.isupper() and name.startswith("mysql/"):
+                of_mysql[symbol] = name
             elif kind.isupper():
                 defined[symbol] = name
     if not used:
         problems.append(f"{folder}: no objects")
     for name, symbol in used:
-        if symbol in defined:
-            edges.setdefault(name, {}).setdefault(defined[symbol], symbol)
-            across = symbol in seam and defined[symbol].startswith(POSTGRESQL)
-            if not may_use(room_of(name), "source" if across else room_of(defined[symbol])):
-                problems.append(f"src/{name}: {room_of(name)} may not use {symbol}() of {defined[symbol]}")
-        if symbol not in defined and LIBPQ.match(symbol) and room_of(name) != "pg" and symbol not in LIBPQ_READERS:
+        definer = of_mysql.get(symbol) if name.startswith("mysql/") else None
+        definer = definer or defined.get(symbol)
+        if definer:
+            edges.setdefault(name, {}).setdefault(definer, symbol)
+            across = symbol in seam and definer.startswith(POSTGRESQL)
+            if not may_use(room_of(name), "source" if across else room_of(definer)):
+                problems.append(f"src/{name}: {room_of(name)} may not use {symbol}() of {definer}")
+        if not definer and LIBPQ.match(symbol) and room_of(name) != "pg" and symbol not in LIBPQ_READERS:
             problems.append(f"src/{name}: only pg/ may use {symbol}() of libpq")
     find_circles(edges, "uses symbols")
 

@@ -1,0 +1,73 @@
+/*
+ * Claims while a sink is away: its rows stay in the outbox, and those of the other sinks are
+ * claimed past them. Where a row goes is found by its topic, here and not by the server. The topics
+ * that were found to go to such a sink are left out by the next claim itself.
+ */
+#include "mysql/away.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void forget(struct away *away)
+{
+    for (int i = 0; i < away->count; i++)
+        free(away->topics[i]);
+    away->count = 0;
+}
+
+void away_begin(struct away *away, uint64_t sinks)
+{
+    if (away->sinks != sinks)
+        forget(away);
+    away->sinks = sinks;
+    away->has_learned = false;
+}
+
+void away_free(struct away *away)
+{
+    forget(away);
+}
+
+bool away_drops(struct away *away, const struct routes *routes, const char *topic, size_t len)
+{
+    int at;
+    int sink = 0;
+
+    if (away->sinks == 0 || topic == NULL)
+        return false;
+    if (routes != NULL && routes->count > 0) {
+        at = route_find(routes, (struct text){topic, len});
+        if (at < 0)
+            return false;
+        sink = routes->entries[at].sink;
+    }
+    if ((away->sinks >> sink & 1) == 0)
+        return false;
+    for (int i = 0; i < away->count; i++)
+        if (strlen(away->topics[i]) == len && memcmp(away->topics[i], topic, len) == 0)
+            return true;
+    if (away->count < AWAY_TOPICS_MAX &&
+        (away->topics[away->count] = strndup(topic, len)) != NULL) {
+        away->count++;
+        away->has_learned = true;
+    }
+    return true;
+}
+
+char *away_topics(const struct away *away)
+{
+    char *list = NULL;
+    size_t size;
+    FILE *out = away->count > 0 ? open_memstream(&list, &size) : NULL;
+
+    if (out == NULL)
+        return NULL;
+    for (int i = 0; i < away->count; i++) {
+        (void)fputs(i == 0 ? "" : ",", out);
+        tables_put_literal(out, away->topics[i], strlen(away->topics[i]));
+    }
+    if (fclose(out) == 0)
+        return list;
+    free(list);
+    return NULL;
+}

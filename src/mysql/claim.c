@@ -1,0 +1,620 @@
+/*
+ * Claim: locks free slices and reads their rows, without a lock on these, into the batch.
+ *
+ * The rows are read one by one, because a batch is limited in bytes: those that have no room are
+ * passed over, and the next claim asks for fewer.
+ */
+#include "base/clock.h"
+#include "mysql/state.h"
+#include "mysql/statements.h"
+#include "outbox/row.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The columns of claim.sql and of claim_parked.sql. */
+enum claim_column {
+    CLAIM_ID,
+    CLAIM_EVENT_ID,
+    CLAIM_TOPIC,
+    CLAIM_KEY,
+    CLAIM_TYPE,
+    CLAIM_PAYLOAD,
+    CLAIM_PAYLOAD_LENGTH,
+    CLAIM_META_LENGTH,
+    CLAIM_HEADERS,
+    CLAIM_CREATED_US,
+    CLAIM_SLICE,
+    CLAIM_DUE_MS,
+    CLAIM_COLUMNS,
+    CLAIM_SEQ = CLAIM_COLUMNS, /* of parked rows and of notes, as the next two */
+    CLAIM_ATTEMPTS,
+    CLAIM_WAITED_MS,
+    CLAIM_WAITS_FOR,                /* of parked rows */
+    CLAIM_IS_SENT = CLAIM_WAITS_FOR /* of notes */
+};
+
+void claim_roll_back(struct outbox *outbox)
+{
+    struct error ignored;
+
+    outbox->locked_count = 0;
+    if (outbox->session.conn != NULL && db_is_in_transaction(&outbox->session) &&
+        db_execute(&outbox->session, "ROLLBACK", &ignored) < 0)
+        db_close(&outbox->session);
+}
+
+static int64_t number(const char *text)
+{
+    return text != NULL ? strtoll(text, NULL, 10) : 0;
+}
+
+/* ---- which slices ---- */
+
+/* The statement in which this many of the candidates stand; free() it. NULL: no memory. */
+static char *lock_statement(const struct outbox *outbox, const int32_t *candidates, int count,
+                            int width)
+{
+    char *list = NULL;
+    size_t size;
+    FILE *out = open_memstream(&list, &size);
+    char limit[12];
+    char *sql;
+
+    if (out == NULL)
+        return NULL;
+    (void)fputs("START TRANSACTION; ", out);
+    for (int i = 0; i < count; i++)
+        (void)fprintf(out, "%s%d", i == 0 ? "" : ",", candidates[i]);
+    if (fclose(out) != 0) {
+        free(list);
+        return NULL;
+    }
+    (void)snprintf(limit, sizeof limit, "%d", width);
+    const struct sql_fact facts[] = {{"candidates", .text = list + strlen("START TRANSACTION; ")},
+                                     {"limit", .text = limit},
+                                     {.name = NULL}};
+
+    sql = tables_statement(&outbox->tables, db_sql_lock_slices, facts);
+    free(list);
+    if (sql != NULL && asprintf(&list, "START TRANSACTION; %s", sql_body(sql)) >= 0) {
+        free(sql);
+        return list;
+    }
+    free(sql);
+    return NULL;
+}
+
+/* Begins the transaction and locks up to `width` of these slices. */
+static int lock(struct outbox *outbox, const int32_t *candidates, int count, int width,
+                struct error *error)
+{
+    char *sql = lock_statement(outbox, candidates, count, width);
+    MYSQL_RES *rows = NULL;
+    MYSQL_ROW row;
+
+    outbox->locked_count = 0;
+    if (sql == NULL)
+        return error_no_memory(error);
+    if (db_send(&outbox->session, sql, error) == 0 && db_next(&outbox->session, error) == 0)
+        rows = db_rows(&outbox->session, error);
+    free(sql);
+    if (rows == NULL)
+        return -1;
+    while ((row = mysql_fetch_row(rows)) != NULL && outbox->locked_count < SLICES_PER_CLAIM_MAX)
+        outbox->locked[outbox->locked_count++] = (int32_t)number(row[0]);
+    mysql_free_result(rows);
+    return 0;
+}
+
+/* The first candidates are the longest not claimed. When others have all of them, any other free
+ * slice is as good. */
+static int lock_free(struct outbox *outbox, struct error *error)
+{
+    const struct slice_choice *choice = &outbox->choice;
+    int count = choice->candidate_count;
+    int first = 2 * choice->width < count ? 2 * choice->width : count;
+
+    if (count == 0)
+        return 0;
+    if (lock(outbox, choice->candidates, first, choice->width, error) < 0)
+        return -1;
+    if (outbox->locked_count > 0 || first == count)
+        return 0;
+    claim_roll_back(outbox);
+    return lock(outbox, choice->candidates + first, count - first, choice->width, error);
+}
+
+static int lock_due(struct outbox *outbox, const struct claim_request *request,
+                    const char *declined, struct error *error)
+{
+    const struct sql_fact facts[] = {
+        {"states", .text = request->refused ? "'refused', 'unsettled'"
+                                            : "'retry', 'scheduled', 'waiting', 'paused'"},
+        {declined != NULL && request->parked ? "declined" : "", .text = declined},
+        {.name = NULL}};
+    MYSQL_RES *rows =
+        tables_query(&outbox->tables, &outbox->session, db_sql_due_slices, facts, error);
+    int32_t candidates[SLICES_PER_CLAIM_MAX];
+    int count = 0;
+    MYSQL_ROW row;
+
+    if (rows == NULL)
+        return -1;
+    while ((row = mysql_fetch_row(rows)) != NULL && count < SLICES_PER_CLAIM_MAX)
+        candidates[count++] = (int32_t)number(row[0]);
+    mysql_free_result(rows);
+    return count == 0 ? 0 : lock(outbox, candidates, count, outbox->choice.width, error);
+}
+
+/* ---- what is around the rows ---- */
+
+static int take_pauses(struct outbox *outbox, MYSQL_RES *rows, struct error *error)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    MYSQL_ROW row;
+    const char *divider = "";
+
+    if (out == NULL)
+        return error_no_memory(error);
+    for (; (row = mysql_fetch_row(rows)) != NULL; divider = "\n")
+        (void)fprintf(out, "%s%s", divider, row[0] != NULL ? row[0] : "");
+    if (fclose(out) != 0)
+        return error_no_memory(error);
+    free(outbox->pauses);
+    outbox->pauses = text;
+    if (size == 0) {
+        free(text);
+        outbox->pauses = NULL;
+    }
+    return 0;
+}
+
+/* Two lanes that disagree about the number of slices could claim rows of one key at a time. */
+static int check_slices(const struct outbox *outbox, const char *count, struct error *error)
+{
+    int slices = (int)number(count);
+
+    if (slices == outbox->tables.slices)
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s_slice says %d slice%s, the configuration says %d: nothing is claimed",
+                    outbox->tables.outbox, slices, PLURAL(slices), outbox->tables.slices);
+    (void)error_hint(error, "set slices = %d in [outbox] and restart the relay", slices);
+    return error_mark_schema(error);
+}
+
+/* Reads the answers to around.sql, of which the first one has begun. */
+static int take_around(struct outbox *outbox, bool *has_parked_keys, struct error *error)
+{
+    MYSQL_RES *rows = db_rows(&outbox->session, error);
+    MYSQL_ROW row;
+    int status;
+
+    if (rows == NULL)
+        return -1;
+    status = take_pauses(outbox, rows, error);
+    mysql_free_result(rows);
+    if (db_next(&outbox->session, error) < 0 || (rows = db_rows(&outbox->session, error)) == NULL)
+        return -1;
+    row = mysql_fetch_row(rows);
+    *has_parked_keys = row != NULL && number(row[0]) != 0;
+    outbox->has_notes = row != NULL && number(row[1]) != 0;
+    outbox->notes_are_due = row != NULL && number(row[2]) != 0;
+    if (status == 0)
+        status = check_slices(outbox, row != NULL ? row[3] : NULL, error);
+    mysql_free_result(rows);
+    return status;
+}
+
+int claim_read_around(struct outbox *outbox, struct error *error)
+{
+    char *sql = tables_statement(&outbox->tables, db_sql_around, NULL);
+    bool has_parked_keys;
+    int status = -1;
+
+    if (sql == NULL)
+        return error_no_memory(error);
+    if (db_send(&outbox->session, sql, error) == 0)
+        status = take_around(outbox, &has_parked_keys, error);
+    free(sql);
+    return status;
+}
+
+char *claim_declined(const struct declined *declined)
+{
+    char *list = NULL;
+    size_t size;
+    FILE *out = declined != NULL && declined->count > 0 ? open_memstream(&list, &size) : NULL;
+
+    if (out == NULL)
+        return NULL;
+    for (int i = 0; i < declined->count; i++) {
+        (void)fputs(i == 0 ? "" : ",", out);
+        tables_put_literal(out, declined->items[i].waits_for, declined->items[i].len);
+    }
+    if (fclose(out) == 0)
+        return list;
+    free(list);
+    return NULL;
+}
+
+/* ---- the rows ---- */
+
+static int limit_of(const struct outbox *outbox)
+{
+    int limit = outbox->options->batch;
+
+    for (int i = 0; i < outbox->level; i++)
+        limit /= CLAIM_LEVEL_FACTOR;
+    return limit > 0 && outbox->level < CLAIM_LEVELS - 1 ? limit : 1;
+}
+
+/* How many rows it reads: some of them may be for sinks that are away. */
+static int rows_of(const struct outbox *outbox)
+{
+    return limit_of(outbox) * (outbox->away.sinks != 0 ? AWAY_FACTOR : 1);
+}
+
+static int64_t least_bound(const struct outbox *outbox)
+{
+    int64_t from = INT64_MAX;
+
+    for (int i = 0; i < outbox->locked_count; i++)
+        if (outbox->view.bounds[outbox->locked[i]].low < from)
+            from = outbox->view.bounds[outbox->locked[i]].low;
+    return from;
+}
+
+/* The claim, and what is asked after it; free() it. NULL: no memory. */
+static char *claim_statement(const struct outbox *outbox, const struct claim_request *request,
+                             const char *declined)
+{
+    char *topics = away_topics(&outbox->away);
+    char locked[SLICES_PER_CLAIM_MAX * 8] = "";
+    char from[24], limit[12], payload_max[24];
+    const char *statement = request->parked    ? db_sql_claim_parked
+                            : request->refused ? db_sql_claim_refused
+                                               : db_sql_claim;
+    const struct sql_fact facts[] = {{"locked", .text = locked},
+                                     {topics != NULL ? "passed_topics" : "", .text = topics},
+                                     {"from", .text = from},
+                                     {"limit", .text = limit},
+                                     {"payload_max", .text = payload_max},
+                                     {declined != NULL ? "declined" : "", .text = declined},
+                                     {outbox->has_notes ? "notes" : "", .text = NULL},
+                                     {.name = NULL}};
+    char *sql = NULL;
+    char *around = tables_statement(&outbox->tables, db_sql_around, NULL);
+    char *claim;
+
+    for (int i = 0; i < outbox->locked_count; i++)
+        (void)snprintf(locked + strlen(locked), sizeof locked - strlen(locked), "%s%d",
+                       i == 0 ? "" : ",", outbox->locked[i]);
+    (void)snprintf(from, sizeof from, "%" PRId64, outbox->from > 0 ? outbox->from : 0);
+    (void)snprintf(limit, sizeof limit, "%d", rows_of(outbox));
+    (void)snprintf(payload_max, sizeof payload_max, "%" PRId64, request->payload_max);
+    claim = tables_statement(&outbox->tables, statement, facts);
+    if (claim != NULL && around != NULL &&
+        asprintf(&sql, "%s;\n%s; SAVEPOINT relay", sql_body(claim), sql_body(around)) < 0)
+        sql = NULL;
+    free(claim);
+    free(around);
+    free(topics);
+    return sql;
+}
+
+/* A copy of a value, in the batch's memory. */
+static struct text take(struct batch *batch, MYSQL_ROW row, const unsigned long *lengths,
+                        int column)
+{
+    return row[column] != NULL ? batch_copy(batch, row[column], lengths[column])
+                               : (struct text){NULL, 0};
+}
+
+static void take_time(struct batch *batch, struct message *message, const char *microseconds)
+{
+    int64_t created_us = number(microseconds);
+    char *text;
+    size_t len;
+
+    if (microseconds == NULL || created_us <= 0) /* a zero date is no time */
+        return;
+    text = batch_alloc(batch, ROW_TIME_BYTES);
+    len = text != NULL ? row_time(text, created_us - ROW_EPOCH_US) : 0;
+    if (len == 0)
+        return;
+    message->created_at = (struct text){text, len};
+    message->created_us = created_us;
+}
+
+static void judge(struct batch *batch, struct message *message, int64_t meta_length)
+{
+    if (meta_length > TABLES_META_MAX)
+        batch_refuse(batch, message, VERDICT_REJECTED,
+                     "key, type and headers take %" PRId64 " bytes; at most %d are allowed",
+                     meta_length, TABLES_META_MAX);
+    else if (message->event_id.data == NULL)
+        batch_refuse(batch, message, VERDICT_REJECTED, "the event id is NULL");
+    else if (message->due_ms > 0)
+        batch_refuse(batch, message, VERDICT_EARLY, "its time has not come");
+}
+
+void claim_fill(const struct tables *tables, struct batch *batch, struct message *message,
+                MYSQL_ROW row, const unsigned long *lengths)
+{
+    const char *problem;
+
+    message->id = take(batch, row, lengths, CLAIM_ID);
+    message->event_id = take(batch, row, lengths, CLAIM_EVENT_ID);
+    message->topic = take(batch, row, lengths, CLAIM_TOPIC);
+    message->key = take(batch, row, lengths, CLAIM_KEY);
+    message->type = take(batch, row, lengths, CLAIM_TYPE);
+    message->payload = take(batch, row, lengths, CLAIM_PAYLOAD);
+    message->payload_len =
+        row[CLAIM_PAYLOAD_LENGTH] != NULL ? number(row[CLAIM_PAYLOAD_LENGTH]) : -1;
+    message->payload_is_json = tables->payload_is_json;
+    message->slice = (int)number(row[CLAIM_SLICE]);
+    message->due_ms = number(row[CLAIM_DUE_MS]);
+    if (batch->parked || batch->refused) {
+        message->note = number(row[CLAIM_SEQ]);
+        message->attempts = (int)number(row[CLAIM_ATTEMPTS]);
+        message->waited_ms = number(row[CLAIM_WAITED_MS]);
+    }
+    if (batch->refused) {
+        message->is_sent = number(row[CLAIM_IS_SENT]) != 0;
+        if (message->is_sent)
+            message->verdict = VERDICT_SENT;
+    }
+    take_time(batch, message, row[CLAIM_CREATED_US]);
+    problem = row_headers(message, take(batch, row, lengths, CLAIM_HEADERS), batch);
+    if (problem != NULL)
+        batch_refuse(batch, message, problem == row_no_memory ? VERDICT_WAIT : VERDICT_REJECTED,
+                     "%s", problem);
+    if (message->verdict == VERDICT_PENDING)
+        judge(batch, message, number(row[CLAIM_META_LENGTH]));
+}
+
+/* Adds the row to the batch, unless it has no room. Returns whether it was added. */
+static bool add(struct outbox *outbox, struct batch *batch, MYSQL_ROW row,
+                const unsigned long *lengths, int64_t *bytes)
+{
+    int64_t meta_length = number(row[CLAIM_META_LENGTH]);
+    int64_t size = meta_length + (int64_t)lengths[CLAIM_PAYLOAD];
+    struct message *message;
+
+    if (batch->count > 0 && *bytes + size > outbox->options->batch_bytes)
+        return false;
+    message = batch_add(batch);
+    if (message == NULL)
+        return false;
+    *bytes += size;
+    claim_fill(&outbox->tables, batch, message, row, lengths);
+    if (batch->parked && outbox->waited_for != NULL)
+        outbox->waited_for[batch->count - 1] = take(batch, row, lengths, CLAIM_WAITS_FOR);
+    return true;
+}
+
+/* Reads the rows of the claim. *seen: how many it had; those after the first that has no room are
+ * only counted. */
+static int take_rows(struct outbox *outbox, struct batch *batch, int *seen, struct error *error)
+{
+    const unsigned long *lengths;
+    bool is_full = false; /* of as many rows as it may have, or is_cut */
+    bool is_cut = false;  /* there was no room for the bytes of a row */
+    int64_t bytes = 0;
+    MYSQL_ROW row;
+    int more;
+
+    *seen = 0;
+    if (db_stream(&outbox->session, error) < 0)
+        return -1;
+    while ((more = db_fetch(&outbox->session, &row, &lengths, error)) > 0) {
+        ++*seen;
+        if (is_full ||
+            away_drops(&outbox->away, outbox->routes, row[CLAIM_TOPIC], lengths[CLAIM_TOPIC]))
+            continue;
+        is_full = batch->count == limit_of(outbox);
+        is_cut = !is_full && !add(outbox, batch, row, lengths, &bytes);
+        is_full = is_full || is_cut;
+    }
+    if (more < 0)
+        return -1;
+    if (is_cut && outbox->level < CLAIM_LEVELS - 1)
+        outbox->level++;
+    else if (!is_cut && outbox->level > 0 && batch->count > 0 &&
+             bytes / batch->count * limit_of(outbox) * CLAIM_LEVEL_FACTOR <=
+                 outbox->options->batch_bytes)
+        outbox->level--;
+    return 0;
+}
+
+/* ---- rows behind parked ones ---- */
+
+static char *pack_keys(const struct batch *batch)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    const char *divider = "[";
+
+    for (int i = 0; out != NULL && i < batch->count; i++) {
+        const struct message *message = &batch->messages[i];
+
+        if (message->key.data == NULL)
+            continue;
+        (void)fprintf(out, "%s[\"", divider);
+        for (size_t at = 0; at < message->key.len; at++)
+            (void)fprintf(out, "%02x", (unsigned char)message->key.data[at]);
+        (void)fprintf(out, "\",%.*s]", (int)message->id.len, message->id.data);
+        divider = ",";
+    }
+    if (out == NULL)
+        return NULL;
+    (void)fputs(divider[0] == '[' ? "[]" : "]", out);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int mark_blocked(struct outbox *outbox, struct batch *batch, struct error *error)
+{
+    char *keys = pack_keys(batch);
+    const struct sql_fact facts[] = {{"rows", .text = keys}, {.name = NULL}};
+    MYSQL_RES *rows;
+    MYSQL_ROW row;
+
+    if (keys == NULL)
+        return error_no_memory(error);
+    rows = tables_query(&outbox->tables, &outbox->session, db_sql_blocked, facts, error);
+    free(keys);
+    if (rows == NULL)
+        return -1;
+    while ((row = mysql_fetch_row(rows)) != NULL)
+        for (int i = 0; i < batch->count; i++)
+            if (row[0] != NULL && text_equal(batch->messages[i].id, text_of(row[0])))
+                batch->messages[i].blocked = true;
+    mysql_free_result(rows);
+    return 0;
+}
+
+/* ---- the claim ---- */
+
+static int await_flush(struct outbox *outbox, struct error *error)
+{
+    if (!outbox->options->durable_before_publish || outbox->server.durability == DURABLE_AT_ONCE)
+        return 0;
+    if (outbox->source == NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_SELF, "no session flushes the log");
+    return wal_flush_wait(outbox->source->flush, &outbox->server.identity, error);
+}
+
+/* Sends the claim and reads all its answers. */
+static int read_rows(struct outbox *outbox, struct batch *batch,
+                     const struct claim_request *request, const char *declined, int *seen,
+                     struct error *error)
+{
+    char *sql = claim_statement(outbox, request, declined);
+    bool has_parked_keys = false;
+    int status = -1;
+
+    if (sql == NULL)
+        return error_no_memory(error);
+    if (db_send(&outbox->session, sql, error) == 0 && take_rows(outbox, batch, seen, error) == 0 &&
+        db_next(&outbox->session, error) == 0 && take_around(outbox, &has_parked_keys, error) == 0)
+        status = db_next(&outbox->session, error); /* the savepoint */
+    free(sql);
+    if (status < 0)
+        return -1;
+    return claim_is_of_outbox(request) && has_parked_keys && batch->count > 0 &&
+                   outbox->options->order == ORDER_KEY
+               ? mark_blocked(outbox, batch, error)
+               : 0;
+}
+
+/* How far the claim has seen the rows of its slices, and whether there may be more to claim. */
+static void note_reach(struct outbox *outbox, struct batch *batch, int seen, int limit)
+{
+    bool is_full = seen == limit || (outbox->away.sinks == 0 && batch->count < seen);
+    struct slice_choice *choice = &outbox->choice;
+
+    outbox->last = INT64_MAX;
+    if (is_full && batch->count > 0)
+        outbox->last = number(batch->messages[batch->count - 1].id.data);
+    if (batch->count > 0 && outbox->source != NULL)
+        horizon_note_claimed(outbox->source->horizon, outbox->view.stamp.epoch,
+                             number(batch->messages[batch->count - 1].id.data));
+    outbox->empty_slices = batch->count > 0 ? 0 : outbox->empty_slices + outbox->locked_count;
+    batch->has_more =
+        is_full || (outbox->locked_count == choice->width && outbox->empty_slices < choice->count);
+    if (batch->count == 0 && !batch->has_more)
+        outbox->empty_slices = 0;
+    choice_note_claimed(choice, outbox->locked, outbox->locked_count);
+    choice_adapt_width(choice, outbox->locked_count, is_full, batch->count >= limit_of(outbox) / 2);
+}
+
+void claim_note_end(struct outbox *outbox)
+{
+    const struct horizon_bound from = {outbox->from, outbox->from};
+
+    for (int i = 0; outbox->reports && i < outbox->locked_count; i++)
+        horizon_advance(outbox->source->horizon, &outbox->view.stamp, outbox->locked[i], &from,
+                        outbox->last, false);
+    outbox->reports = false;
+}
+
+static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
+                 const char *declined, struct error *error)
+{
+    bool of_outbox = claim_is_of_outbox(request);
+    int limit;
+    int seen = 0;
+
+    away_begin(&outbox->away, request->away);
+    limit = rows_of(outbox);
+    if (outbox->source != NULL)
+        horizon_read(outbox->source->horizon, &outbox->server.identity, &outbox->view);
+    choice_list_candidates(&outbox->choice, outbox->view.bounds, clock_now_ms());
+    if ((of_outbox ? lock_free(outbox, error) : lock_due(outbox, request, declined, error)) < 0)
+        return -1;
+    outbox->from = least_bound(outbox);
+    if (outbox->locked_count == 0)
+        return claim_read_around(outbox, error);
+    if (read_rows(outbox, batch, request, declined, &seen, error) < 0)
+        return -1;
+    batch->is_asked = of_outbox;
+    /* rows of sinks that are away stay behind the bounds */
+    outbox->reports = of_outbox && outbox->source != NULL && request->away == 0;
+    if (of_outbox)
+        note_reach(outbox, batch, seen, limit);
+    else
+        batch->has_more = seen == limit || batch->count < seen;
+    if (request->away != 0) /* else the rows that were dropped would be read again and again */
+        batch->has_more = outbox->away.has_learned || (batch->count > 0 && batch->has_more);
+    if (batch->count == 0)
+        return 0;
+    return await_flush(outbox, error);
+}
+
+int claim_rows(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
+               struct error *error)
+{
+    char *declined = claim_declined(request->declined);
+    int status;
+
+    batch_reset(batch);
+    batch->parked = request->parked;
+    batch->refused = request->refused;
+    outbox->waited_for =
+        request->parked
+            ? batch_alloc(batch, (size_t)outbox->options->batch * sizeof *outbox->waited_for)
+            : NULL;
+    batch->event_ids = outbox->tables.event_id_is_unique ? EVENT_IDS_DISTINCT : EVENT_IDS_COINCIDE;
+    outbox->reports = false;
+    outbox->sent_at_ms = clock_boot_ms();
+    status = claim(outbox, batch, request, declined, error);
+    free(declined);
+    outbox->server_work_ms = clock_boot_ms() - outbox->sent_at_ms;
+    if (outbox->server_work_ms > DB_STATEMENT_MS)
+        outbox->server_work_ms = DB_STATEMENT_MS;
+    return status;
+}
+
+int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
+                 struct error *error)
+{
+    if (claim_rows(outbox, batch, request, error) < 0) {
+        batch_reset(batch);
+        claim_roll_back(outbox);
+        return -1;
+    }
+    if (batch->count > 0)
+        return 0;
+    claim_note_end(outbox);
+    claim_roll_back(outbox);
+    return 0;
+}

@@ -1,0 +1,55 @@
+/* init: makes the tables that are missing, or prints the SQL of all. */
+#include "mysql/cli/commands.h"
+
+#include "mysql/document.h"
+#include "mysql/schema.h"
+#include "mysql/statements.h"
+
+#include <stdlib.h>
+
+/* -1 with *error set. */
+static int count_tables(struct admin *admin, struct error *error)
+{
+    json_t *counted = json_object();
+    int status = document_row(admin, counted, db_sql_count_tables, NULL, error);
+    int count = (int)document_number(counted, "tables");
+
+    json_decref(counted);
+    return status < 0 ? -1 : count;
+}
+
+static int create(struct admin *admin, const char *sql, struct error *error)
+{
+    int before = count_tables(admin, error);
+    int after;
+
+    if (before < 0 || db_execute(&admin->session, sql, error) < 0 ||
+        (after = count_tables(admin, error)) < 0)
+        return -1;
+    if (after == before)
+        (void)printf("%s and the relay's tables are there\n", admin->tables.outbox);
+    else
+        (void)printf("created %d table%s: %s\n", after - before, PLURAL(after - before),
+                     admin->tables.exists ? "those of the relay" : admin->tables.outbox);
+    return admin_check_slices(admin, error);
+}
+
+enum exit_status command_init(const struct arguments *arguments, struct config *config)
+{
+    struct error error;
+    struct admin *admin = admin_open(&config->relay.outbox, &error);
+    char *sql = admin != NULL ? schema_text(&admin->tables) : NULL;
+    int status = -1;
+
+    if (admin != NULL && sql == NULL)
+        (void)error_no_memory(&error);
+    else if (admin != NULL && arguments->print)
+        status = printf("%s\n", sql) < 0;
+    else if (admin != NULL)
+        status = create(admin, sql, &error);
+    free(sql);
+    admin_close(admin);
+    if (status != 0)
+        return cli_fail(&error);
+    return arguments->print ? EXIT_DONE : cli_make_destinations(&config->relay);
+}

@@ -1,0 +1,164 @@
+/* pause and resume. */
+#include "mysql/cli/commands.h"
+
+#include "cli/terminal.h"
+#include "mysql/document.h"
+#include "mysql/parked.h"
+#include "route/match.h"
+#include "source/pauses.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *name_problem(const char *name)
+{
+    if (name[0] == '\0')
+        return "it is empty";
+    if (strlen(name) > PAUSE_NAME_MAX)
+        return "it is longer than 512 bytes";
+    for (const char *at = name; *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7F)
+            return "it contains a control character";
+    return NULL;
+}
+
+/* Only the configuration says which rows belong to a sink. NULL: there is no problem. */
+static const char *sink_problem(const char *name, const struct relay_options *relay)
+{
+    static char why[1024] = "no sink of this name is configured; the configured ones are:";
+
+    for (int i = 0; i < relay->sink_count; i++) {
+        size_t len = strlen(why);
+
+        if (strcmp(relay->sinks[i].name, name) == 0)
+            return NULL;
+        (void)snprintf(why + len, sizeof why - len, " %s", relay->sinks[i].name);
+    }
+    return why;
+}
+
+/* 0, or -1 with *error set. */
+static int check_name(const struct arguments *arguments, const struct relay_options *relay,
+                      struct error *error)
+{
+    static char why[128];
+    const char *name = arguments->operands[0];
+    const char *problem = name_problem(name);
+    struct match match;
+
+    if (problem == NULL && !cli_is_utf8(arguments))
+        problem = "an argument is not UTF-8";
+    if (problem == NULL && text_equal(arguments->verb, text_of("sink")))
+        problem = sink_problem(name, relay);
+    if (problem == NULL && text_equal(arguments->verb, text_of("topic"))) {
+        if (match_parse(&match, name, why, sizeof why) < 0)
+            problem = why;
+        else
+            match_free(&match);
+    }
+    return problem == NULL ? 0 : cli_refuse(arguments->command->name, problem, error);
+}
+
+static void name_kind(char kind[32], const struct arguments *arguments)
+{
+    (void)snprintf(kind, 32, PAUSED_PREFIX "%.*s", (int)arguments->verb.len, arguments->verb.data);
+}
+
+static void print(const json_t *pause, bool as_json)
+{
+    const char *reason = document_text(pause, "reason");
+    char *text;
+
+    if (!as_json) {
+        (void)printf("%s \"%s\" since %s by %s%s%s\n", document_text(pause, "what"),
+                     document_text(pause, "name"), document_text(pause, "since"),
+                     document_text(pause, "by"), reason[0] != '\0' ? ": " : "", reason);
+        return;
+    }
+    text = json_dumps(pause, JSON_COMPACT | JSON_ENSURE_ASCII);
+    if (text != NULL)
+        terminal_print_json(text_of(text));
+    free(text);
+}
+
+static int list(struct admin *admin, bool as_json, struct error *error)
+{
+    json_t *pauses = pause_list(admin, error);
+    bool is_read = pauses != NULL;
+    size_t at;
+    json_t *pause;
+
+    json_array_foreach(pauses, at, pause)
+    {
+        print(pause, as_json);
+    }
+    if (is_read && json_array_size(pauses) == 0 && !as_json)
+        (void)puts("nothing is paused");
+    json_decref(pauses);
+    return is_read ? 0 : -1;
+}
+
+static const char *reason_of(const struct arguments *arguments)
+{
+    for (int i = 0; i < arguments->given_count; i++)
+        if (strcmp(arguments->given[i].name, "reason") == 0)
+            return arguments->given[i].value;
+    return NULL;
+}
+
+static int begin(struct admin *admin, const struct arguments *arguments, struct error *error)
+{
+    char kind[32];
+    bool is_new;
+
+    name_kind(kind, arguments);
+    if (pause_begin(admin, kind, arguments->operands[0], reason_of(arguments), &is_new, error) <
+            0 ||
+        pause_wait(admin, error) < 0)
+        return -1;
+    (void)printf("%.*s \"%s\" is paused%s\n", (int)arguments->verb.len, arguments->verb.data,
+                 arguments->operands[0], is_new ? "" : " already");
+    return 0;
+}
+
+static int end(struct admin *admin, const struct arguments *arguments, struct error *error)
+{
+    char kind[32];
+    bool was_paused;
+
+    name_kind(kind, arguments);
+    if (pause_end(admin, kind, arguments->operands[0], &was_paused, error) < 0)
+        return -1;
+    if (was_paused)
+        return printf("%.*s \"%s\" resumed\n", (int)arguments->verb.len, arguments->verb.data,
+                      arguments->operands[0]) < 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "%.*s \"%s\" is not paused",
+                    (int)arguments->verb.len, arguments->verb.data, arguments->operands[0]);
+    return error_hint(error, "%s pause lists what is paused", source_program);
+}
+
+static enum exit_status run(const struct arguments *arguments, struct config *config, bool ends)
+{
+    struct admin *admin = NULL;
+    struct error error;
+    int status = -1;
+
+    if (arguments->operand_count == 0 || check_name(arguments, &config->relay, &error) == 0)
+        admin = admin_open(&config->relay.outbox, &error);
+    if (admin != NULL)
+        status = arguments->operand_count == 0 ? list(admin, arguments->json, &error)
+                 : ends                        ? end(admin, arguments, &error)
+                                               : begin(admin, arguments, &error);
+    admin_close(admin);
+    return status == 0 ? EXIT_DONE : cli_fail(&error);
+}
+
+enum exit_status command_pause(const struct arguments *arguments, struct config *config)
+{
+    return run(arguments, config, false);
+}
+
+enum exit_status command_resume(const struct arguments *arguments, struct config *config)
+{
+    return run(arguments, config, true);
+}

@@ -1,0 +1,242 @@
+/* A lane's connection: opened, described and closed. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "mysql/settle.h"
+#include "mysql/statements.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct outbox *outbox_open(const struct outbox_options *options, const struct routes *routes,
+                           const char *name)
+{
+    int slices = options->order == ORDER_KEY ? options->slices : TABLES_SLICES;
+    struct outbox *outbox = calloc(1, sizeof *outbox);
+
+    if (outbox == NULL)
+        return NULL;
+    outbox->options = options;
+    outbox->routes = routes;
+    outbox->name = strdup(name);
+    if (outbox->name == NULL || choice_init(&outbox->choice, slices) < 0 ||
+        horizon_view_init(&outbox->view, slices) < 0) {
+        outbox_close(outbox);
+        return NULL;
+    }
+    /* A claim reads the rows of all slices and takes those of its own: with few of them it would
+     * read many in vain. A quarter leaves enough to three others. */
+    outbox->choice.busy_width = slices / 4 > 0 ? slices / 4 : 1;
+    if (outbox->choice.busy_width > SLICES_PER_CLAIM_MAX)
+        outbox->choice.busy_width = SLICES_PER_CLAIM_MAX;
+    outbox->choice.width = outbox->choice.busy_width;
+    return outbox;
+}
+
+static void forget_description(struct outbox *outbox)
+{
+    db_close(&outbox->session);
+    for (int i = 0; i < PREPARED_COUNT; i++) {
+        free(outbox->prepared[i]);
+        outbox->prepared[i] = NULL;
+    }
+    tables_free(&outbox->tables);
+}
+
+void outbox_close(struct outbox *outbox)
+{
+    if (outbox == NULL)
+        return;
+    forget_description(outbox);
+    db_end(&outbox->session);
+    choice_free(&outbox->choice);
+    horizon_view_free(&outbox->view);
+    away_free(&outbox->away);
+    free(outbox->pauses);
+    free(outbox->name);
+    free(outbox);
+}
+
+int outbox_share(struct outbox *outbox, struct source *source)
+{
+    outbox->source = source;
+    return 0;
+}
+
+void outbox_reopen(struct outbox *outbox, const struct outbox_options *options,
+                   const struct routes *routes)
+{
+    outbox_abandon(outbox);
+    forget_description(outbox);
+    away_begin(&outbox->away, 0);
+    outbox->options = options;
+    outbox->routes = routes;
+}
+
+static int make_statements(struct outbox *outbox, struct error *error)
+{
+    static const char *const texts[PREPARED_COUNT] = {
+        [PREPARED_SENT] = db_sql_sent,
+        [PREPARED_PARK] = db_sql_park,
+        [PREPARED_TAKE] = db_sql_take,
+        [PREPARED_PARK_AGAIN] = db_sql_park_again,
+        [PREPARED_SENT_PARKED] = db_sql_sent_parked,
+        [PREPARED_NOTE] = db_sql_note,
+        [PREPARED_RENOTE] = db_sql_renote,
+        [PREPARED_END_NOTES] = db_sql_end_notes,
+    };
+
+    for (int i = 0; i < PREPARED_COUNT; i++) {
+        outbox->prepared[i] = tables_statement(&outbox->tables, texts[i], NULL);
+        if (outbox->prepared[i] == NULL)
+            return error_no_memory(error);
+    }
+    outbox->session.texts = (const char *const *)outbox->prepared;
+    return 0;
+}
+
+/* Without a client the session before this one may still hold its locks: the server would find
+ * that out late. It ends also a COMMIT that was not answered, one way or the other. */
+static void end_previous(struct outbox *outbox)
+{
+    char sql[64];
+    struct error ignored;
+
+    if (outbox->unconfirmed_session == 0)
+        return;
+    (void)snprintf(sql, sizeof sql, "KILL CONNECTION %lu", outbox->unconfirmed_session);
+    (void)db_execute(&outbox->session, sql, &ignored); /* it has ended, usually */
+    outbox->unconfirmed_session = 0;
+}
+
+/* Logs whether a COMMIT has taken effect whose answer was lost. Its slice is locked for the look:
+ * then whoever settled the row is done. */
+static void look_up_commit(struct outbox *outbox)
+{
+    char from[24];
+    const struct sql_fact facts[] = {{"from", .text = from}, {.name = NULL}};
+    struct error error;
+    MYSQL_RES *rows;
+    MYSQL_ROW row;
+
+    if (outbox->unconfirmed_id == 0)
+        return;
+    (void)snprintf(from, sizeof from, "%" PRId64, outbox->unconfirmed_id);
+    rows = tables_query(&outbox->tables, &outbox->session, db_sql_lowest, facts, &error);
+    if (rows == NULL)
+        return;
+    row = mysql_fetch_row(rows);
+    log_info("the COMMIT that was not answered has%s taken effect",
+             row != NULL && row[0] != NULL && strcmp(row[0], from) == 0 ? " not" : "");
+    mysql_free_result(rows);
+    outbox->unconfirmed_id = 0;
+}
+
+static int connect_session(struct outbox *outbox, struct error *error)
+{
+    const struct db_options options = {.url = outbox->options->url,
+                                       .password_file = outbox->options->password_file,
+                                       .allow_plaintext = outbox->options->allow_plaintext,
+                                       .idle_ms =
+                                           outbox->options->publish_timeout_ms + OUTBOX_SLACK_MS};
+
+    forget_description(outbox);
+    outbox->connections++;
+    if (db_open(&outbox->session, &options, outbox->name, error) < 0)
+        return -1;
+    end_previous(outbox);
+    if (outbox->session.conn == NULL ||
+        db_server_read(&outbox->server, &outbox->session, error) < 0)
+        return db_abort(&outbox->session);
+    if (db_server_check(&outbox->server, outbox->options, error) < 0) {
+        outbox->session.first_host++;
+        return db_abort(&outbox->session);
+    }
+    if (tables_describe(&outbox->tables, outbox->options, &outbox->session, error) < 0)
+        return db_abort(&outbox->session);
+    if (!outbox->tables.exists) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "there is no table %s",
+                        outbox->tables.outbox);
+        (void)error_hint(error, "run the SQL that outbox-relay-mysql init prints");
+        (void)error_mark_schema(error);
+        return db_abort(&outbox->session);
+    }
+    if (make_statements(outbox, error) < 0 || claim_read_around(outbox, error) < 0)
+        return db_abort(&outbox->session);
+    look_up_commit(outbox);
+    return outbox->session.conn != NULL ? 0
+                                        : error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                                                    "database: the connection was lost");
+}
+
+int outbox_ready(struct outbox *outbox, struct error *error)
+{
+    return outbox->session.conn != NULL ? 0 : connect_session(outbox, error);
+}
+
+uint64_t outbox_connections(const struct outbox *outbox)
+{
+    return outbox->connections;
+}
+
+void outbox_abandon(struct outbox *outbox)
+{
+    claim_roll_back(outbox);
+}
+
+bool outbox_has_claim(const struct outbox *outbox)
+{
+    (void)outbox;
+    return false; /* a claim is never sent with the settle before it */
+}
+
+bool outbox_refused_are_due(const struct outbox *outbox)
+{
+    return outbox->notes_are_due;
+}
+
+/* The time that the server worked does not count, nor does the wait for the flush. */
+int64_t outbox_claim_slept_ms(const struct outbox *outbox)
+{
+    return clock_boot_ms() - outbox->sent_at_ms - outbox->server_work_ms;
+}
+
+bool outbox_claim_is_lost(const struct outbox *outbox)
+{
+    return db_is_cut_off(&outbox->session);
+}
+
+const char *outbox_pauses(const struct outbox *outbox)
+{
+    return outbox->pauses;
+}
+
+int outbox_read_pauses(struct outbox *outbox, struct error *error)
+{
+    return claim_read_around(outbox, error);
+}
+
+int outbox_remaining(struct outbox *outbox, const struct declined *declined, bool *due, int *parked,
+                     struct error *error)
+{
+    char *names = claim_declined(declined);
+    const struct sql_fact facts[] = {{names != NULL ? "declined" : "", .text = names},
+                                     {.name = NULL}};
+    MYSQL_RES *rows =
+        tables_query(&outbox->tables, &outbox->session, db_sql_remaining, facts, error);
+    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+
+    free(names);
+    if (rows == NULL)
+        return -1;
+    *due = row != NULL && strcmp(row[0], "1") == 0;
+    *parked = row != NULL ? (int)strtol(row[1], NULL, 10) : 0;
+    mysql_free_result(rows);
+    return 0;
+}
+
+int outbox_adopt(struct outbox *outbox, int64_t *adopted, struct error *error)
+{
+    *adopted = settle_adopt(&outbox->tables, &outbox->session, error);
+    return *adopted < 0 ? -1 : 0;
+}

@@ -1,0 +1,386 @@
+#include "mysql/parked.h"
+
+#include "base/text.h"
+#include "mysql/document.h"
+#include "mysql/settle.h"
+#include "mysql/statements.h"
+#include "route/match.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_ROWS 1000
+#define CUT "1024"
+#define CUT_SHOWN "4097"
+#define WAIT_FOR_BATCH "SET SESSION innodb_lock_wait_timeout = 20"
+
+/* The values of parked_rows.sql, which are owned. */
+struct page {
+    char *words, *type, *topic, *topic_regex, *since;
+    char place[24];
+    char limit[24];
+    bool newest_first, changes, one, whole;
+};
+
+/* A string literal; free() it. NULL: no memory, or no text. */
+static char *literal(const char *text, size_t len)
+{
+    char *quoted = NULL;
+    size_t size;
+    FILE *out = text != NULL ? open_memstream(&quoted, &size) : NULL;
+
+    if (out == NULL)
+        return NULL;
+    tables_put_literal(out, text, len);
+    if (fclose(out) == 0)
+        return quoted;
+    free(quoted);
+    return NULL;
+}
+
+static char *pack_words(const struct parked_request *request)
+{
+    json_t *list = json_array();
+    char *packed, *quoted;
+
+    for (int i = 0; i < request->word_count; i++)
+        (void)json_array_append_new(list, json_string(request->words[i]));
+    packed = json_dumps(list, JSON_COMPACT);
+    quoted = literal(packed, packed != NULL ? strlen(packed) : 0);
+    free(packed);
+    json_decref(list);
+    return quoted;
+}
+
+/* parked_at is in UTC. */
+static char *since_sql(const char *since)
+{
+    int64_t ms = since != NULL ? text_parse_duration_ms(since) : -1;
+    char *sql = NULL;
+
+    if (ms < 0)
+        return literal(since, since != NULL ? strlen(since) : 0);
+    return asprintf(&sql, "UTC_TIMESTAMP(6) - INTERVAL %" PRId64 " MICROSECOND", ms * 1000) < 0
+               ? NULL
+               : sql;
+}
+
+static int begin(struct page *page, const struct parked_request *request, struct error *error)
+{
+    char *regex = NULL;
+
+    *page = (struct page){.whole = request->whole};
+    if (request->topic != NULL && match_topics_regex(request->topic, &regex) < 0)
+        return error_no_memory(error);
+    page->words = request->word_count > 0 ? pack_words(request) : NULL;
+    page->type = literal(request->type, request->type != NULL ? strlen(request->type) : 0);
+    page->since = since_sql(request->since);
+    if (regex != NULL)
+        page->topic_regex = literal(regex, strlen(regex));
+    else if (request->topic != NULL)
+        page->topic = literal(request->topic, strlen(request->topic));
+    free(regex);
+    return 0;
+}
+
+static void end(struct page *page)
+{
+    free(page->words);
+    free(page->type);
+    free(page->topic);
+    free(page->topic_regex);
+    free(page->since);
+}
+
+/* NULL with *error set. */
+static json_t *read_page(struct admin *admin, const struct page *page, struct error *error)
+{
+    const struct sql_fact facts[] = {
+        {page->words != NULL ? "words" : "", .text = page->words},
+        {page->type != NULL ? "chosen_type" : "", .text = page->type},
+        {page->topic != NULL ? "chosen_topic" : "", .text = page->topic},
+        {page->topic_regex != NULL ? "chosen_topic_regex" : "", .text = page->topic_regex},
+        {page->topic != NULL || page->topic_regex != NULL ? "by_topic" : "", .text = NULL},
+        {page->since != NULL ? "chosen_since" : "", .text = page->since},
+        {"place", .text = page->place},
+        {"limit", .text = page->limit},
+        {"cut", .text = page->one ? CUT_SHOWN : CUT},
+        {page->newest_first ? "newest_first" : "", .text = NULL},
+        {page->changes ? "changes" : "", .text = NULL},
+        {page->one ? "one" : "", .text = NULL},
+        {page->whole ? "whole" : "", .text = NULL},
+        {.name = NULL}};
+
+    return document_rows(admin, db_sql_parked_rows, facts, error);
+}
+
+static void tell(const struct parked_reader *reader, const json_t *rows)
+{
+    size_t at;
+    json_t *row;
+
+    json_array_foreach(rows, at, row)
+    {
+        reader->on_row(reader->closure, row);
+    }
+}
+
+static int64_t seq_of(const json_t *row)
+{
+    return json_integer_value(json_object_get(row, "_seq"));
+}
+
+int parked_list(struct admin *admin, const struct parked_request *request,
+                const struct parked_reader *reader, struct error *error)
+{
+    int64_t left = request->limit > 0 ? request->limit : INT64_MAX;
+    struct page page;
+    json_t *rows = NULL;
+    size_t count = 1;
+
+    if (begin(&page, request, error) < 0)
+        return -1;
+    page.newest_first = true;
+    (void)snprintf(page.place, sizeof page.place, "%" PRId64, INT64_MAX);
+    while (left > 0 && count > 0) {
+        (void)snprintf(page.limit, sizeof page.limit, "%" PRId64,
+                       left < PAGE_ROWS ? left : PAGE_ROWS);
+        rows = read_page(admin, &page, error);
+        count = json_array_size(rows);
+        if (rows == NULL)
+            break;
+        tell(reader, rows);
+        left -= (int64_t)count;
+        if (count > 0)
+            (void)snprintf(page.place, sizeof page.place, "%" PRId64,
+                           seq_of(json_array_get(rows, count - 1)));
+        count = count < PAGE_ROWS ? 0 : count;
+        json_decref(rows);
+        rows = json_null();
+    }
+    end(&page);
+    return rows != NULL || left <= 0 ? 0 : -1;
+}
+
+/* ---- rows by their names ---- */
+
+/* How many rows the word names; *first: the first of them. */
+static int count_named(const json_t *rows, const char *word, const json_t **first)
+{
+    int count = 0;
+    size_t at;
+    json_t *row;
+
+    json_array_foreach(rows, at, row)
+    {
+        if (strcmp(document_text(row, "_word"), word) != 0)
+            continue;
+        if (count++ == 0)
+            *first = row;
+    }
+    return count;
+}
+
+/* Each word must name one row. */
+static int check_words(const struct parked_request *request, const json_t *rows, bool changes,
+                       struct error *error)
+{
+    char shown[80];
+
+    for (int i = 0; i < request->word_count; i++) {
+        const char *word = request->words[i];
+        const json_t *first = NULL;
+        int count = count_named(rows, word, &first);
+
+        (void)text_escape(shown, sizeof shown, word, strlen(word) < 64 ? strlen(word) : 64);
+        if (count == 0)
+            return error_set(error, ERROR_PERMANENT, ERROR_SELF,
+                             "no parked or dead row has id \"%s\"%s", shown,
+                             changes ? ": nothing was done" : "");
+        if (count > 1)
+            return error_set(error, ERROR_PERMANENT, ERROR_SELF,
+                             "id \"%s\" names %d rows: give \"@%" PRId64
+                             "\" for the first of them%s",
+                             shown, count, seq_of(first), changes ? "; nothing was done" : "");
+    }
+    return 0;
+}
+
+/* NULL with *error set. */
+static json_t *read_words(struct admin *admin, struct page *page,
+                          const struct parked_request *request, struct error *error)
+{
+    json_t *rows;
+
+    (void)snprintf(page->limit, sizeof page->limit, "100000");
+    (void)snprintf(page->place, sizeof page->place, "0");
+    rows = read_page(admin, page, error);
+    if (rows != NULL && check_words(request, rows, page->changes, error) < 0) {
+        json_decref(rows);
+        return NULL;
+    }
+    return rows;
+}
+
+int parked_show(struct admin *admin, const struct parked_request *request,
+                const struct parked_reader *reader, struct error *error)
+{
+    struct page page;
+    json_t *rows;
+    bool is_read;
+
+    if (begin(&page, request, error) < 0)
+        return -1;
+    page.one = true;
+    rows = read_words(admin, &page, request, error);
+    is_read = rows != NULL;
+    tell(reader, rows);
+    json_decref(rows);
+    end(&page);
+    return is_read ? 0 : -1;
+}
+
+/* ---- changes ---- */
+
+/* "1,2,3"; free() it. NULL: no memory. */
+static char *pack_slices(const json_t *rows)
+{
+    bool has[TABLES_SLICES_MAX] = {false};
+    char *list = NULL;
+    size_t size;
+    FILE *out = open_memstream(&list, &size);
+    const char *divider = "";
+    size_t at;
+    json_t *row;
+
+    if (out == NULL)
+        return NULL;
+    json_array_foreach(rows, at, row)
+    {
+        json_int_t slice = json_integer_value(json_object_get(row, "_slice"));
+
+        if (slice >= 0 && slice < TABLES_SLICES_MAX)
+            has[slice] = true;
+    }
+    for (int i = 0; i < TABLES_SLICES_MAX; i++)
+        if (has[i]) {
+            (void)fprintf(out, "%s%d", divider, i);
+            divider = ",";
+        }
+    if (fclose(out) == 0)
+        return list;
+    free(list);
+    return NULL;
+}
+
+/* While a lane has rows of their slices it publishes them perhaps. */
+static int lock(struct admin *admin, const json_t *rows, struct error *error)
+{
+    char *slices = pack_slices(rows);
+    const struct sql_fact facts[] = {{"locked", .text = slices}, {.name = NULL}};
+    MYSQL_RES *locked = NULL;
+
+    if (slices == NULL)
+        return error_no_memory(error);
+    if (db_execute(&admin->session, "START TRANSACTION", error) >= 0)
+        locked =
+            tables_query(&admin->tables, &admin->session, db_sql_lock_these_slices, facts, error);
+    free(slices);
+    mysql_free_result(locked);
+    return locked != NULL ? 0 : -1;
+}
+
+static int run(struct admin *admin, const char *statement, const json_t *rows, struct error *error)
+{
+    json_t *seqs = json_array();
+    char *list = NULL;
+    char *sql = tables_statement(&admin->tables, statement, NULL);
+    int64_t changed = -1;
+    size_t at;
+    json_t *row;
+
+    json_array_foreach(rows, at, row)
+    {
+        (void)json_array_append(seqs, json_object_get(row, "_seq"));
+    }
+    list = json_dumps(seqs, JSON_COMPACT);
+    json_decref(seqs);
+    if (sql != NULL && list != NULL) {
+        const struct text param = text_of(list);
+
+        changed = db_run_once(&admin->session, sql, &param, 1, error);
+    } else {
+        (void)error_no_memory(error);
+    }
+    free(sql);
+    free(list);
+    return changed < 0 ? -1 : 0;
+}
+
+/* The rows are read once more under the lock of their slices: what has left meanwhile is not
+ * touched. */
+static int change_page(struct admin *admin, enum parked_change change, const json_t *rows,
+                       struct error *error)
+{
+    const char *statement = change == PARKED_DROP ? db_sql_dead_drop : db_sql_dead_retry;
+    struct error ignored;
+
+    if (json_array_size(rows) == 0)
+        return 0;
+    if (lock(admin, rows, error) == 0 && run(admin, statement, rows, error) == 0 &&
+        (change != PARKED_DROP || settle_adopt(&admin->tables, &admin->session, error) >= 0) &&
+        db_execute(&admin->session, "COMMIT", error) >= 0)
+        return 0;
+    if (admin->session.conn != NULL)
+        (void)db_execute(&admin->session, "ROLLBACK", &ignored);
+    return -1;
+}
+
+static int change_filter(struct admin *admin, enum parked_change change, struct page *page,
+                         bool dry_run, const struct parked_reader *reader, struct error *error)
+{
+    size_t count = PAGE_ROWS;
+    int status = 0;
+
+    (void)snprintf(page->place, sizeof page->place, "0");
+    (void)snprintf(page->limit, sizeof page->limit, "%d", PAGE_ROWS);
+    while (status == 0 && count == PAGE_ROWS) {
+        json_t *rows = read_page(admin, page, error);
+
+        count = json_array_size(rows);
+        status = rows == NULL                                              ? -1
+                 : !dry_run && change_page(admin, change, rows, error) < 0 ? -1
+                                                                           : 0;
+        if (status == 0)
+            tell(reader, rows);
+        if (count > 0)
+            (void)snprintf(page->place, sizeof page->place, "%" PRId64,
+                           seq_of(json_array_get(rows, count - 1)));
+        json_decref(rows);
+    }
+    return status;
+}
+
+int parked_change(struct admin *admin, enum parked_change change,
+                  const struct parked_request *request, bool dry_run,
+                  const struct parked_reader *reader, struct error *error)
+{
+    struct page page;
+    json_t *rows;
+    int status = -1;
+
+    if (db_execute(&admin->session, WAIT_FOR_BATCH, error) < 0 || begin(&page, request, error) < 0)
+        return -1;
+    page.changes = true;
+    if (request->word_count == 0) {
+        status = change_filter(admin, change, &page, dry_run, reader, error);
+    } else if ((rows = read_words(admin, &page, request, error)) != NULL) {
+        status = dry_run ? 0 : change_page(admin, change, rows, error);
+        if (status == 0)
+            tell(reader, rows);
+        json_decref(rows);
+    }
+    end(&page);
+    return status;
+}

@@ -1,0 +1,101 @@
+/* What the server is, and what of it keeps a relay from working there. */
+#include "mysql/state.h"
+#include "mysql/statements.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    long flush;
+    long sync_binlog;
+    bool logs;
+    char what[512]; /* what tells the server from another one */
+};
+
+static bool is_on(const char *value)
+{
+    return strcasecmp(value, "ON") == 0 || strcmp(value, "1") == 0;
+}
+
+static void take(struct db_server *server, struct settings *settings, const char *name,
+                 const char *value)
+{
+    size_t len = strlen(settings->what);
+
+    if (strcmp(name, "innodb_flush_log_at_trx_commit") == 0)
+        settings->flush = strtol(value, NULL, 10);
+    else if (strcmp(name, "sync_binlog") == 0)
+        settings->sync_binlog = strtol(value, NULL, 10);
+    else if (strcmp(name, "log_bin") == 0)
+        settings->logs = is_on(value);
+    else if (strcmp(name, "read_only") == 0)
+        server->is_read_only = strcasecmp(value, "OFF") != 0 && strcmp(value, "0") != 0;
+    else if (strcmp(name, "wsrep_on") == 0)
+        server->is_cluster = is_on(value);
+    else if (strcmp(name, "binlog_format") == 0)
+        server->logs_statements = strcasecmp(value, "STATEMENT") == 0;
+    else
+        (void)snprintf(settings->what + len, sizeof settings->what - len, "%s/", value);
+}
+
+static void judge_durability(struct db_server *server, const struct settings *settings)
+{
+    const char *setting = NULL;
+
+    server->durability = settings->logs ? DURABLE_AT_ONCE : DURABLE_BY_FLUSH;
+    if (settings->flush != 1)
+        setting = "innodb_flush_log_at_trx_commit";
+    else if (settings->logs && settings->sync_binlog != 1)
+        setting = "sync_binlog";
+    if (setting != NULL)
+        server->durability = DURABLE_NOT;
+    server->setting = setting;
+    server->logs_statements = server->logs_statements && settings->logs;
+}
+
+int db_server_read(struct db_server *server, struct db_session *session, struct error *error)
+{
+    struct settings settings = {.flush = 1, .sync_binlog = 1};
+    MYSQL_RES *rows = db_query(session, sql_body(db_sql_server), error);
+    MYSQL_ROW row;
+
+    if (rows == NULL)
+        return -1;
+    *server = (struct db_server){.is_read_only = false};
+    while ((row = mysql_fetch_row(rows)) != NULL)
+        if (row[0] != NULL && row[1] != NULL)
+            take(server, &settings, row[0], row[1]);
+    mysql_free_result(rows);
+    judge_durability(server, &settings);
+    (void)snprintf(server->identity.system, sizeof server->identity.system, "%016llx",
+                   (unsigned long long)text_hash(text_of(settings.what)));
+    return 0;
+}
+
+int db_server_check(const struct db_server *server, const struct outbox_options *options,
+                    struct error *error)
+{
+    if (server->is_read_only) {
+        (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                        "database: the server is read-only, such as a replica");
+        return error_hint(error, "name the primary in [database] url");
+    }
+    if (server->is_cluster)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "database: the server is a node of a Galera cluster (wsrep_on), where two"
+                         " relays could send the events of one key at the same time");
+    if (server->logs_statements) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "database: the binary log has statements, which READ COMMITTED does not"
+                        " allow");
+        return error_hint(error, "SET GLOBAL binlog_format = 'ROW';");
+    }
+    if (options->durable_before_publish && server->durability == DURABLE_NOT) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "database: durable_before_publish needs %s = 1, or a crash of the server"
+                        " takes back what was published",
+                        server->setting);
+        return error_hint(error, "SET GLOBAL %s = 1;", server->setting);
+    }
+    return 0;
+}

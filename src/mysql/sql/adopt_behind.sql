@@ -1,0 +1,14 @@
+-- The first parked rows of keys of which none is due, because the one that they waited for is gone; and a probe for
+-- each destination that rows wait for and that has none.
+SELECT p.seq FROM {parked} p FORCE INDEX (state)
+WHERE p.state IN ('behind', 'waiting', 'paused') AND p.due IS NULL
+{if keyed}
+  AND (p.`key` IS NULL OR NOT EXISTS (
+      SELECT 1 FROM {parked} e FORCE INDEX (key_order)
+      WHERE e.key_hash = p.key_hash AND e.`key` = p.`key` AND e.sent_at IS NULL
+        AND (e.id < p.id OR (e.id = p.id AND e.seq < p.seq))))
+{end}
+  AND (p.waits_for IS NULL OR NOT EXISTS (
+      SELECT 1 FROM {parked} h FORCE INDEX (waits_for)
+      WHERE h.waits_for = p.waits_for AND h.sent_at IS NULL AND (h.due IS NOT NULL OR h.seq < p.seq)))
+LIMIT 1000

@@ -1,0 +1,2 @@
+-- Deletes a setting of the control table: ? is its name.
+DELETE FROM {control} WHERE kind = 'setting' AND name = ?

@@ -1,0 +1,5 @@
+-- Makes parked rows due that nothing else would: ? is a JSON array of their seq.
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (seq BIGINT UNSIGNED PATH '$')) j
+STRAIGHT_JOIN {parked} p FORCE INDEX (PRIMARY) ON p.seq = j.seq
+SET p.due = UTC_TIMESTAMP(6), p.state = IF(p.state = 'behind', 'retry', p.state)
+WHERE p.due IS NULL AND p.state IN ('behind', 'waiting', 'paused')

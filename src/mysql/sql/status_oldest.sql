@@ -1,0 +1,3 @@
+-- The age of the oldest of the first unsent rows.
+SELECT GREATEST(0, UNIX_TIMESTAMP(CURRENT_TIMESTAMP(6)) - MIN(UNIX_TIMESTAMP(created))) AS backlog_oldest_seconds
+FROM (SELECT {created_time} AS created FROM {outbox} o{if unsent} WHERE {unsent}{end} ORDER BY {id} LIMIT 100) firsts

@@ -1,0 +1,404 @@
+#include "mysql/tables.h"
+
+#include "mysql/statements.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an item of the parameter of park.sql is. */
+#define GIVEN                                                                                      \
+    "JSON_TABLE(?, '$[*]' COLUMNS (relay_id BIGINT UNSIGNED PATH '$.i',"                           \
+    " relay_state VARCHAR(16) CHARACTER SET ascii PATH '$.s', relay_attempts INT PATH '$.a',"      \
+    " relay_wait_ms BIGINT PATH '$.w', relay_error LONGTEXT CHARACTER SET utf8mb4 PATH '$.e',"     \
+    " relay_waits_for VARCHAR(1000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.d'))"
+
+/* ---- facts ---- */
+
+/* Returns the text, which the tables own; NULL: no memory, which tables_describe() finds. */
+__attribute__((format(printf, 3, 4))) static const char *
+add(struct tables *tables, const char *name, const char *format, ...)
+{
+    va_list args;
+    char *text;
+    int len;
+
+    va_start(args, format);
+    len = vasprintf(&text, format, args);
+    va_end(args);
+    if (len < 0 || tables->fact_count == TABLES_FACTS_MAX - 1)
+        return NULL;
+    tables->texts[tables->fact_count] = text;
+    tables->facts[tables->fact_count++] = (struct sql_fact){.name = name, .text = text};
+    return text;
+}
+
+static void add_truth(struct tables *tables, const char *name, bool is_true)
+{
+    if (is_true && tables->fact_count < TABLES_FACTS_MAX - 1)
+        tables->facts[tables->fact_count++] = (struct sql_fact){.name = name};
+}
+
+void tables_put_literal(FILE *out, const char *text, size_t len)
+{
+    (void)fputc('\'', out);
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '\'' || text[i] == '\\')
+            (void)fputc('\\', out);
+        (void)fputc(text[i], out);
+    }
+    (void)fputc('\'', out);
+}
+
+/* Of at most 64 characters, all of which may have to be doubled. */
+static void quote(char out[2 * OUTBOX_NAME_BYTES + 3], const char *name)
+{
+    size_t at = 0;
+
+    out[at++] = '`';
+    for (; *name != '\0'; name++) {
+        if (*name == '`')
+            out[at++] = '`';
+        out[at++] = *name;
+    }
+    out[at++] = '`';
+    out[at] = '\0';
+}
+
+static void add_literal(struct tables *tables, const char *name, const char *text)
+{
+    char literal[2 * OUTBOX_NAME_BYTES + 3] = "NULL";
+    FILE *out = fmemopen(literal, sizeof literal, "w");
+
+    if (out == NULL)
+        return;
+    tables_put_literal(out, text, strlen(text));
+    (void)fclose(out);
+    (void)add(tables, name, "%s", literal);
+}
+
+/* {outbox}, {parked}, {slice_table} and {control}. */
+static void add_tables(struct tables *tables)
+{
+    static const struct {
+        const char *fact;
+        const char *suffix;
+    } all[] = {
+        {"outbox", ""}, {"parked", "_parked"}, {"slice_table", "_slice"}, {"control", "_control"}};
+    char schema[2 * OUTBOX_NAME_BYTES + 3] = "";
+    char name[OUTBOX_NAME_BYTES + 16];
+    char quoted[2 * OUTBOX_NAME_BYTES + 3 + 16];
+
+    if (tables->schema[0] != '\0')
+        quote(schema, tables->schema);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        (void)snprintf(name, sizeof name, "%.*s%s",
+                       OUTBOX_NAME_BYTES - 1 - (int)strlen(all[i].suffix), tables->name,
+                       all[i].suffix);
+        quote(quoted, name);
+        (void)add(tables, all[i].fact, "%s%s%s", schema, schema[0] != '\0' ? "." : "", quoted);
+    }
+    (void)snprintf(tables->outbox, sizeof tables->outbox, "%s%s%s", tables->schema,
+                   tables->schema[0] != '\0' ? "." : "", tables->name);
+    add_literal(tables, "table_text", tables->name);
+    if (tables->schema[0] != '\0')
+        add_literal(tables, "schema_text", tables->schema);
+    else
+        (void)add(tables, "schema_text", "DATABASE()");
+}
+
+/* The column's value in SQL: of the row o, or with a name alone where the table is made. */
+static void column_sql(const struct tables *tables, enum column column, bool bare, char *out,
+                       size_t size)
+{
+    const char *configured = outbox_column(tables->options, column);
+    char name[OUTBOX_NAME_BYTES] = "";
+    char quoted[2 * OUTBOX_NAME_BYTES + 3];
+
+    if (!tables->has[column]) {
+        (void)snprintf(out, size, "NULL");
+        return;
+    }
+    if (outbox_is_expression(configured)) {
+        (void)snprintf(out, size, "%s", configured);
+        return;
+    }
+    (void)outbox_read_column(configured, name);
+    quote(quoted, name);
+    (void)snprintf(out, size, "%s%s", bare ? "" : "o.", quoted);
+}
+
+/* Of text its bytes in UTF-8, in whatever character set the column is. */
+static void add_bytes(struct tables *tables, enum column column, const char *fact, const char *sql)
+{
+    if (tables->is_bytes[column] || !tables->has[column])
+        (void)add(tables, fact, "%s", sql);
+    else
+        (void)add(tables, fact, "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", sql);
+}
+
+/* A DATETIME is read in [outbox] time_zone, and without one as UTC. */
+static void moment_sql(const struct tables *tables, enum column column, const char *sql, char *out,
+                       size_t size)
+{
+    const char *zone = tables->options->time_zone;
+
+    if (zone == NULL || tables->is_zoned[column] || !tables->has[column])
+        (void)snprintf(out, size, "%s", sql);
+    else
+        (void)snprintf(out, size, "CONVERT_TZ(%s, '%s', '+00:00')", sql, zone);
+}
+
+static const char *text_of_fact(const struct tables *tables, const char *name)
+{
+    for (int i = 0; i < tables->fact_count; i++)
+        if (strcmp(tables->facts[i].name, name) == 0)
+            return tables->facts[i].text;
+    return "NULL";
+}
+
+static void add_columns(struct tables *tables, bool bare)
+{
+    char sql[COLUMN_COUNT][4200];
+    char moment[4300];
+
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        column_sql(tables, (enum column)i, bare, sql[i], sizeof sql[i]);
+    if (!tables->has[COLUMN_EVENT_ID]) /* rows are told apart by their ids */
+        memcpy(sql[COLUMN_EVENT_ID], sql[COLUMN_ID], sizeof sql[COLUMN_ID]);
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (i != COLUMN_DUE)
+            (void)add(tables, column_name((enum column)i), "%s", sql[i]);
+    add_bytes(tables, COLUMN_KEY, "key_bytes", sql[COLUMN_KEY]);
+    add_bytes(tables, COLUMN_PAYLOAD, "payload_bytes", sql[COLUMN_PAYLOAD]);
+    add_bytes(tables, COLUMN_TOPIC, "topic_bytes", sql[COLUMN_TOPIC]);
+    (void)add(tables, "meta_length",
+              "(COALESCE(LENGTH(%s), 0) + COALESCE(LENGTH(%s), 0) + COALESCE(LENGTH(%s), 0))",
+              sql[COLUMN_KEY], sql[COLUMN_TYPE], sql[COLUMN_HEADERS]);
+    moment_sql(tables, COLUMN_CREATED_AT, sql[COLUMN_CREATED_AT], moment, sizeof moment);
+    (void)add(tables, "created_us", "CAST(UNIX_TIMESTAMP(%s) * 1000000 AS SIGNED)", moment);
+    (void)add(tables, "created_time", "%s", moment);
+    moment_sql(tables, COLUMN_DUE, sql[COLUMN_DUE], moment, sizeof moment);
+    (void)add(tables, "due", "%s", moment);
+    (void)add(tables, "not_before", "%s", moment);
+    (void)add(tables, "slice_of_row", "IFNULL(CRC32(%s), %s) MOD %d",
+              text_of_fact(tables, "key_bytes"), sql[COLUMN_ID], tables->slices);
+}
+
+/* {unsent}: what is true of a row that is not sent; without it every row is unsent. */
+static void add_condition(struct tables *tables)
+{
+    const struct outbox_options *options = tables->options;
+    bool by_mark = options->mark == NULL && tables->has[COLUMN_SENT_AT];
+    const char *sent_at = text_of_fact(tables, "sent_at");
+
+    if (options->where != NULL && by_mark)
+        (void)add(tables, "unsent", "(%s) AND %s IS NULL", options->where, sent_at);
+    else if (options->where != NULL)
+        (void)add(tables, "unsent", "(%s)", options->where);
+    else if (by_mark)
+        (void)add(tables, "unsent", "%s IS NULL", sent_at);
+    if (options->mark != NULL)
+        (void)add(tables, "mark", "%s", options->mark);
+    else
+        (void)add(tables, "mark", "%s = %s(6)", sent_at,
+                  tables->is_zoned[COLUMN_SENT_AT] ? "CURRENT_TIMESTAMP" : "UTC_TIMESTAMP");
+}
+
+static void add_rest(struct tables *tables, const char *unsent_index, bool is_mariadb)
+{
+    bool keyed = tables->options->order == ORDER_KEY && tables->has[COLUMN_KEY];
+    char quoted[2 * OUTBOX_NAME_BYTES + 3] = "PRIMARY";
+
+    if (unsent_index != NULL && tables->options->on_sent == ON_SENT_MARK)
+        quote(quoted, unsent_index);
+    (void)add(tables, "claim_index", "%s", quoted);
+    (void)add(tables, "slices", "%d", tables->slices);
+    (void)add(tables, "slice_of_parked", "IFNULL(p.key_hash, p.id) MOD %d", tables->slices);
+    (void)add(tables, "meta_max", "%d", TABLES_META_MAX);
+    (void)add(tables, "given", "%s", GIVEN);
+    add_truth(tables, "keyed", keyed);
+    add_truth(tables, "has_due", tables->has[COLUMN_DUE]);
+    add_truth(tables, "deleting", tables->options->on_sent == ON_SENT_DELETE);
+    add_truth(tables, "marking", tables->options->on_sent == ON_SENT_MARK);
+    add_truth(tables, "is_mariadb", is_mariadb);
+}
+
+/* ---- the description ---- */
+
+static bool is_one_of(const char *type, const char *const *types)
+{
+    for (; *types != NULL; types++)
+        if (strcmp(type, *types) == 0)
+            return true;
+    return false;
+}
+
+static void note_column(struct tables *tables, MYSQL_ROW row)
+{
+    static const char *const bytes[] = {"binary",   "varbinary",  "tinyblob", "blob",
+                                        "longblob", "mediumblob", NULL};
+    char name[OUTBOX_NAME_BYTES];
+
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        const char *configured = outbox_column(tables->options, (enum column)i);
+
+        if (configured == NULL || outbox_is_expression(configured) ||
+            outbox_read_column(configured, name) != NULL || strcasecmp(name, row[0]) != 0)
+            continue;
+        tables->has[i] = true;
+        tables->is_bytes[i] = is_one_of(row[1], bytes);
+        tables->is_zoned[i] = strcmp(row[1], "timestamp") == 0;
+        if (i == COLUMN_PAYLOAD)
+            tables->payload_is_json = strcmp(row[1], "json") == 0;
+        if (i == COLUMN_EVENT_ID)
+            tables->event_id_is_unique = strcmp(row[3], "UNI") == 0 || strcmp(row[3], "PRI") == 0;
+    }
+}
+
+static int read_columns(struct tables *tables, struct db_session *session, struct error *error)
+{
+    MYSQL_RES *rows = tables_query(tables, session, db_sql_described, NULL, error);
+    MYSQL_ROW row;
+
+    if (rows == NULL)
+        return -1;
+    tables->exists = mysql_num_rows(rows) > 0;
+    while ((row = mysql_fetch_row(rows)) != NULL)
+        note_column(tables, row);
+    mysql_free_result(rows);
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        const char *configured = outbox_column(tables->options, (enum column)i);
+
+        if (outbox_is_expression(configured) || (!tables->exists && configured != NULL))
+            tables->has[i] = true;
+    }
+    return 0;
+}
+
+static int refuse(const struct tables *tables, struct error *error, const char *why)
+{
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s %s", tables->outbox, why);
+    return error_mark_schema(error);
+}
+
+static int check_columns(const struct tables *tables, struct error *error)
+{
+    static const enum column needed[] = {COLUMN_ID, COLUMN_TOPIC, COLUMN_PAYLOAD};
+
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!tables->has[needed[i]]) {
+            (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                            "table %s has no column %s; name its column in [outbox.columns] %s",
+                            tables->outbox, outbox_column(tables->options, needed[i]),
+                            column_name(needed[i]));
+            return error_mark_schema(error);
+        }
+    if (tables->options->on_sent == ON_SENT_MARK && tables->options->mark == NULL &&
+        !tables->has[COLUMN_SENT_AT])
+        return refuse(tables, error, "has no column sent_at to mark rows with");
+    if (tables->options->on_sent == ON_SENT_POSITION)
+        return refuse(tables, error, "cannot be relayed by position: only on PostgreSQL");
+    if (outbox_is_numbered(tables->options))
+        return refuse(tables, error, "cannot be given an order column: only on PostgreSQL");
+    return 0;
+}
+
+/* Reads what kind of table it is, and adds the facts that depend on it. */
+static int read_kind(struct tables *tables, struct db_session *session, struct error *error)
+{
+    MYSQL_RES *rows = tables_query(tables, session, db_sql_kind_of_table, NULL, error);
+    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+    int status = 0;
+
+    if (rows == NULL)
+        return -1;
+    if (row != NULL && (row[0] == NULL || strcmp(row[1], "BASE TABLE") != 0))
+        status = refuse(tables, error, "is no table but a view");
+    else if (row != NULL && strcasecmp(row[0], "InnoDB") != 0)
+        status = refuse(tables, error,
+                        "has another engine than InnoDB: its rows cannot be settled"
+                        " in a transaction");
+    else if (row != NULL && strcmp(row[5], "1") != 0)
+        status = refuse(tables, error, "has no primary key of one column, the id");
+    tables->is_own = row != NULL && row[6] != NULL && strcmp(row[6], "1") == 0;
+    tables->made_at = row != NULL && row[2] != NULL ? strtoll(row[2], NULL, 10) : 0;
+    add_rest(tables, row != NULL ? row[4] : NULL, session->is_mariadb);
+    mysql_free_result(rows);
+    return status;
+}
+
+int tables_describe(struct tables *tables, const struct outbox_options *options,
+                    struct db_session *session, struct error *error)
+{
+    const char *sent_at = outbox_column(options, COLUMN_SENT_AT);
+    char name[OUTBOX_NAME_BYTES] = "";
+    const char *problem;
+
+    *tables =
+        (struct tables){.options = options,
+                        .slices = options->order == ORDER_KEY ? options->slices : TABLES_SLICES};
+    tables->list = (struct sql_facts){.list = tables->facts};
+    problem = outbox_read_table(options->table, tables->schema, tables->name);
+    if (problem != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[outbox] table %s", problem);
+    add_tables(tables);
+    if (sent_at != NULL && !outbox_is_expression(sent_at))
+        (void)outbox_read_column(sent_at, name);
+    add_literal(tables, "sent_at_text", name);
+    if (read_columns(tables, session, error) < 0 || check_columns(tables, error) < 0)
+        return -1;
+    add_columns(tables, !tables->exists);
+    add_condition(tables);
+    if (read_kind(tables, session, error) < 0)
+        return -1;
+    for (int i = 0; i < tables->fact_count; i++)
+        if (tables->facts[i].text == NULL && tables->texts[i] != NULL)
+            return error_no_memory(error);
+    return 0;
+}
+
+void tables_free(struct tables *tables)
+{
+    for (int i = 0; i < tables->fact_count; i++)
+        free(tables->texts[i]);
+    *tables = (struct tables){0};
+}
+
+/* ---- statements ---- */
+
+char *tables_statement(const struct tables *tables, const char *statement,
+                       const struct sql_fact *more)
+{
+    const struct sql_facts all = {.list = more, .more = &tables->list};
+
+    return sql_render(statement, &all);
+}
+
+MYSQL_RES *tables_query(const struct tables *tables, struct db_session *session,
+                        const char *statement, const struct sql_fact *more, struct error *error)
+{
+    char *sql = tables_statement(tables, statement, more);
+    MYSQL_RES *rows = NULL;
+
+    if (sql != NULL)
+        rows = db_query(session, sql, error);
+    else
+        (void)error_no_memory(error);
+    free(sql);
+    return rows;
+}
+
+int64_t tables_execute(const struct tables *tables, struct db_session *session,
+                       const char *statement, const struct sql_fact *more, struct error *error)
+{
+    char *sql = tables_statement(tables, statement, more);
+    int64_t affected = -1;
+
+    if (sql != NULL)
+        affected = db_execute(session, sql, error);
+    else
+        (void)error_no_memory(error);
+    free(sql);
+    return affected;
+}

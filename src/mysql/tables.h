@@ -1,0 +1,58 @@
+#ifndef MYSQL_TABLES_H
+#define MYSQL_TABLES_H
+
+#include "source/options.h"
+#include "mysql/session.h"
+#include "sql/sql.h"
+
+/*
+ * The outbox as the server describes it, the relay's own tables beside it, and the facts of both
+ * for the statements in sql/.
+ */
+
+#define TABLES_SLICES_MAX 1024
+#define TABLES_SLICES 64       /* without order = "key": rows are divided by their ids */
+#define TABLES_META_MAX 131072 /* bytes of key, type and headers of a row */
+#define TABLES_FACTS_MAX 64
+
+struct tables {
+    const struct outbox_options *options;
+    char schema[OUTBOX_NAME_BYTES]; /* "": the session's database */
+    char name[OUTBOX_NAME_BYTES];
+    int slices;
+    bool exists;
+    bool is_own;                 /* `init` has made it: its sent rows may be purged */
+    bool has[COLUMN_COUNT];      /* the table has the column, or the configuration an expression */
+    bool is_bytes[COLUMN_COUNT]; /* its values are bytes, no text */
+    bool is_zoned[COLUMN_COUNT]; /* a TIMESTAMP: its values are moments */
+    bool payload_is_json;
+    bool event_id_is_unique;
+    int64_t made_at; /* when the table was made, in s since 1970; 0: not known */
+    char outbox[2 * OUTBOX_NAME_BYTES + 8]; /* quoted, as messages have it */
+    char *texts[TABLES_FACTS_MAX];          /* of the facts; owned */
+    struct sql_fact facts[TABLES_FACTS_MAX];
+    int fact_count;
+    struct sql_facts list;
+};
+
+/* Describes the outbox. Returns 0; -1 with *error set, also when the relay cannot use it. Without
+ * an outbox tables->exists is false, and the facts are those of the default table. Call
+ * tables_free() in any case. */
+int tables_describe(struct tables *tables, const struct outbox_options *options,
+                    struct db_session *session, struct error *error);
+void tables_free(struct tables *tables);
+
+/* The statement with these facts before those of the tables; free() it. NULL: no memory. */
+char *tables_statement(const struct tables *tables, const char *statement,
+                       const struct sql_fact *more);
+
+/* Runs it, as db_query() and db_execute() do. */
+MYSQL_RES *tables_query(const struct tables *tables, struct db_session *session,
+                        const char *statement, const struct sql_fact *more, struct error *error);
+int64_t tables_execute(const struct tables *tables, struct db_session *session,
+                       const char *statement, const struct sql_fact *more, struct error *error);
+
+/* Appends a string literal. */
+void tables_put_literal(FILE *out, const char *text, size_t len);
+
+#endif

@@ -1,0 +1,269 @@
+/* What a server does to a lane, and what a lane refuses. */
+#include "integration/mysql/lane_fixture.h"
+
+#include "mysql/memory.h"
+
+#include <stdatomic.h>
+
+FIXTURE(set_up, tear_down)
+
+struct operator
+{
+    struct db_session session;
+    const char *text;
+    int64_t affected;
+};
+
+static void *operate(void *closure)
+{
+    struct operator* operator= closure;
+    struct error error;
+
+    (void)usleep(500000); /* the lane waits for a lock by then, or the test shows nothing */
+    operator->affected = db_execute(&operator->session, operator->text, &error);
+    return NULL;
+}
+
+/* The other transaction has changed more rows, so that the server ends that of the lane. */
+TEST(after_a_deadlock_nothing_is_settled_and_the_rows_are_claimed_again)
+{
+    struct lane_fixture *fixture = *state;
+    struct operator operator= {.text = "UPDATE outbox SET type = 'y' WHERE id = 1"};
+    pthread_t thread;
+
+    sql(fixture,
+        "INSERT INTO outbox (topic, `key`, payload) VALUES ('t', 'a', '1'), ('t', 'b', '2');"
+        "CREATE TABLE weight (id INT PRIMARY KEY) ENGINE=InnoDB");
+    claim(fixture);
+    assert_int_equal(fixture->batch.count, 2);
+    connect_to(&operator.session, fixture->url);
+    assert_true(db_execute(&operator.session,
+                           "START TRANSACTION; INSERT INTO weight SELECT seq FROM numbers;"
+                           " UPDATE outbox SET type = 'x' WHERE id = 2",
+                           &fixture->error) >= 0);
+    assert_int_equal(pthread_create(&thread, NULL, operate, &operator), 0);
+    for (int i = 0; i < 2; i++)
+        fixture->batch.messages[i].outcome = OUTCOME_SENT;
+    assert_int_equal(outbox_settle(fixture->outbox, &fixture->batch, NULL, &fixture->error), -1);
+    assert_int_equal(fixture->error.cause, ERROR_LOCKED);
+    (void)pthread_join(thread, NULL);
+    assert_int_equal(operator.affected, 1);
+    assert_true(db_execute(&operator.session, "COMMIT", &fixture->error) >= 0);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"), 2);
+    claim(fixture);
+    assert_int_equal(fixture->batch.count, 2);
+    send_all(fixture);
+    db_end(&operator.session);
+}
+
+static void *kill_again_and_again(void *closure)
+{
+    struct lane_fixture *fixture = closure;
+    struct db_session session;
+    struct error error;
+    char victims[320];
+    unsigned seed = 1;
+
+    (void)snprintf(
+        victims, sizeof victims,
+        "SELECT id FROM information_schema.processlist WHERE db = DATABASE()"
+        " AND id NOT IN (CONNECTION_ID(), %lu) AND info IS NOT NULL ORDER BY RAND() LIMIT 1",
+        mysql_thread_id(fixture->db.conn));
+    connect_to(&session, fixture->url);
+    while (!stop_requested(&fixture->stop)) {
+        MYSQL_RES *rows = db_query(&session, victims, &error);
+        MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+        char text[48];
+
+        if (row != NULL) {
+            (void)snprintf(text, sizeof text, "KILL %s", row[0]);
+            (void)db_execute(&session, text, &error);
+        }
+        mysql_free_result(rows);
+        (void)usleep((useconds_t)(rand_r(&seed) % 200000));
+    }
+    db_end(&session);
+    return NULL;
+}
+
+/* Statements of the lane and of the watcher are hit while they run, COMMIT among them. */
+TEST(a_lane_that_is_killed_at_any_statement_settles_every_row_at_last_and_in_order)
+{
+    struct lane_fixture *fixture = *state;
+    const struct claim_request request = {.payload_max = PAYLOAD_MAX};
+    int64_t deadline_ms = clock_now_ms() + 60000;
+    long long last[11] = {0};
+    pthread_t killer;
+    int wrong = 0;
+
+    sql(fixture,
+        "INSERT INTO outbox (topic, `key`, payload) SELECT 't', seq MOD 10, seq FROM numbers"
+        " WHERE seq <= 1000");
+    fixture->options.batch = 50;
+    fixture->options.durable_before_publish = false; /* the watcher is killed too */
+    assert_int_equal(pthread_create(&killer, NULL, kill_again_and_again, fixture), 0);
+    while (number_of(fixture, "SELECT COUNT(*) FROM outbox") > 0 &&
+           clock_left_ms(deadline_ms) > 0) {
+        if (outbox_ready(fixture->outbox, &fixture->error) < 0 ||
+            outbox_claim(fixture->outbox, &fixture->batch, &request, &fixture->error) < 0) {
+            outbox_abandon(fixture->outbox);
+            continue;
+        }
+        for (int i = 0; i < fixture->batch.count; i++) {
+            struct message *message = &fixture->batch.messages[i];
+            int key = (int)strtol(message->key.data, NULL, 10);
+            long long id = strtoll(message->id.data, NULL, 10);
+
+            wrong += id > last[key] && last[key] != 0 && id != last[key] + 10;
+            if (id > last[key])
+                last[key] = id;
+            message->outcome = OUTCOME_SENT;
+        }
+        if (fixture->batch.count > 0)
+            (void)outbox_settle(fixture->outbox, &fixture->batch, NULL, &fixture->error);
+    }
+    stop_request(&fixture->stop);
+    (void)pthread_join(killer, NULL);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"), 0);
+    print_message("%llu connections\n", (unsigned long long)outbox_connections(fixture->outbox));
+    assert_true(outbox_connections(fixture->outbox) > 3);
+}
+
+TEST(rows_are_on_disk_before_they_are_claimed)
+{
+    struct lane_fixture *fixture = *state;
+
+    if (number_of(fixture, "SELECT @@log_bin") == 1)
+        return; /* they are before they are visible */
+    sql(fixture, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
+    claim(fixture);
+    assert_int_equal(fixture->batch.count, 1);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox_control WHERE name = 'flush'"),
+                     1);
+    send_all(fixture);
+}
+
+static void assert_refused(struct lane_fixture *fixture, const char *words)
+{
+    outbox_reopen(fixture->outbox, &fixture->options, NULL);
+    assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), -1);
+    if (strstr(fixture->error.text, words) == NULL)
+        fail_msg("%s", fixture->error.text);
+    assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
+}
+
+TEST(what_cannot_be_relayed_is_refused_with_its_reason)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture, "SET GLOBAL innodb_flush_log_at_trx_commit = 2");
+    assert_refused(fixture, "durable_before_publish needs innodb_flush_log_at_trx_commit = 1");
+    fixture->options.durable_before_publish = false;
+    outbox_reopen(fixture->outbox, &fixture->options, NULL);
+    assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), 0);
+    sql(fixture, "SET GLOBAL innodb_flush_log_at_trx_commit = 1");
+    sql(fixture, "UPDATE outbox_slice SET slices = 32");
+    assert_refused(fixture, "says 32 slices, the configuration says 64");
+    sql(fixture,
+        "UPDATE outbox_slice SET slices = 64; ALTER TABLE outbox RENAME COLUMN topic TO subject");
+    assert_refused(fixture, "has no column topic");
+    sql(fixture, "ALTER TABLE outbox RENAME COLUMN subject TO topic; RENAME TABLE outbox TO events;"
+                 " CREATE VIEW outbox AS SELECT * FROM events");
+    assert_refused(fixture, "a view");
+    sql(fixture, "DROP VIEW outbox");
+    assert_refused(fixture, "there is no table outbox");
+    sql(fixture,
+        "CREATE TABLE outbox (id BIGINT PRIMARY KEY, topic TEXT, payload TEXT) ENGINE=MyISAM");
+    assert_refused(fixture, "another engine than InnoDB");
+}
+
+TEST(keys_are_told_apart_by_their_bytes)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture, "INSERT INTO outbox (topic, `key`, payload) VALUES ('t', 'a', '1')");
+    claim(fixture);
+    fixture->batch.messages[0].outcome = OUTCOME_DEAD;
+    fixture->batch.messages[0].reason = "no";
+    settle(fixture);
+    sql(fixture,
+        "INSERT INTO outbox (topic, `key`, payload) VALUES"
+        " ('t', 'A', '2'), ('t', 'a ', '3'), ('t', X'6100', '4'), ('t', 'a', '5'), ('t', NULL, '6')");
+    claim(fixture);
+    assert_int_equal(fixture->batch.count, 5);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(fixture->batch.messages[i].blocked, i == 3);
+}
+
+TEST(a_latin1_key_and_text_are_sent_as_utf8)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture, "ALTER TABLE outbox MODIFY `key` VARCHAR(20) CHARACTER SET latin1,"
+                 " MODIFY payload TEXT CHARACTER SET latin1;"
+                 "INSERT INTO outbox (topic, `key`, payload) VALUES ('t', 'é', 'ü')");
+    claim(fixture);
+    assert_int_equal(fixture->batch.count, 1);
+    assert_text(fixture->batch.messages[0].key, "é");
+    assert_text(fixture->batch.messages[0].payload, "ü");
+    fixture->batch.messages[0].outcome = OUTCOME_PARK;
+    fixture->batch.messages[0].reason = "later";
+    settle(fixture);
+    claim_parked(fixture);
+    assert_int_equal(fixture->batch.count, 1);
+    assert_text(fixture->batch.messages[0].key, "é");
+    assert_text(fixture->batch.messages[0].payload, "ü");
+    send_all(fixture);
+}
+
+static int told;
+
+static void on_acknowledged(void *closure, const struct acknowledged *item)
+{
+    (void)closure;
+    assert_string_equal(item->sink, "main");
+    told = (int)item->position;
+}
+
+static void on_began(void *closure, int64_t began_ms)
+{
+    (void)closure;
+    assert_true(began_ms > 0);
+}
+
+TEST(what_is_paused_and_acknowledged_is_read_from_the_control_table)
+{
+    struct lane_fixture *fixture = *state;
+    const struct memory_reader reader = {on_acknowledged, on_began, NULL};
+
+    sql(fixture,
+        "INSERT INTO outbox_control (kind, name, set_at) VALUES ('paused topic', 'shop.>', '2026-01-01'),"
+        " ('paused key', 'k 1', '2026-01-02')");
+    claim(fixture);
+    assert_string_equal(outbox_pauses(fixture->outbox), "paused topic shop.>\npaused key k 1");
+    for (int i = 0; i < 3; i++) {
+        static const char *const items[] = {
+            "[{\"name\":\"main/t\",\"sink\":\"main\",\"destination\":\"t\",\"partition\":-1,\"identity\":\"x\",\"position\":7,\"first_ms\":1}]",
+            "[{\"name\":\"main/t\",\"sink\":\"main\",\"destination\":\"t\",\"partition\":-1,\"identity\":\"x\",\"position\":5,\"first_ms\":1}]",
+            "[{\"name\":\"main/t\",\"sink\":\"main\",\"destination\":\"t\",\"partition\":-1,\"identity\":\"y\",\"position\":3,\"first_ms\":1}]"};
+        static const int wanted[] = {7, 7, 3};
+
+        assert_int_equal(memory_keep_acknowledged(&fixture->outbox->tables, &fixture->db, items[i],
+                                                  &fixture->error),
+                         0);
+        assert_int_equal(outbox_read_acknowledged(fixture->outbox, &reader, &fixture->error), 0);
+        assert_int_equal(told, wanted[i]);
+    }
+    told = -1;
+    assert_int_equal(
+        memory_keep_loss(
+            &fixture->outbox->tables, &fixture->db,
+            "{\"name\":\"main/t\",\"sink\":\"main\",\"destination\":\"\",\"text\":\"gone\",\"since\":null}",
+            &fixture->error),
+        0);
+    assert_int_equal(outbox_read_acknowledged(fixture->outbox, &reader, &fixture->error), 0);
+    assert_int_equal(told, -1);
+    assert_int_equal(
+        number_of(fixture, "SELECT COUNT(*) FROM outbox_control WHERE name = 'lost main/t'"), 1);
+}
