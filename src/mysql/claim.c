@@ -5,7 +5,7 @@
  * passed over, and the next claim asks for fewer.
  */
 #include "base/clock.h"
-#include "mysql/state.h"
+#include "mysql/settle.h"
 #include "mysql/statements.h"
 #include "outbox/row.h"
 
@@ -269,12 +269,25 @@ static int64_t least_bound(const struct outbox *outbox)
     return from;
 }
 
+#define LOCKED_BYTES (SLICES_PER_CLAIM_MAX * 8)
+
+/* "3,9" */
+static void put_locked(const struct outbox *outbox, char out[LOCKED_BYTES])
+{
+    int len = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < outbox->locked_count; i++)
+        len += snprintf(out + len, (size_t)(LOCKED_BYTES - len), "%s%d", i == 0 ? "" : ",",
+                        outbox->locked[i]);
+}
+
 /* The claim, and what is asked after it; free() it. NULL: no memory. */
 static char *claim_statement(const struct outbox *outbox, const struct claim_request *request,
                              const char *declined)
 {
     char *topics = away_topics(&outbox->away);
-    char locked[SLICES_PER_CLAIM_MAX * 8] = "";
+    char locked[LOCKED_BYTES];
     char from[24], limit[12], payload_max[24];
     const char *statement = request->parked    ? db_sql_claim_parked
                             : request->refused ? db_sql_claim_refused
@@ -291,9 +304,7 @@ static char *claim_statement(const struct outbox *outbox, const struct claim_req
     char *around = tables_statement(&outbox->tables, db_sql_around, NULL);
     char *claim;
 
-    for (int i = 0; i < outbox->locked_count; i++)
-        (void)snprintf(locked + strlen(locked), sizeof locked - strlen(locked), "%s%d",
-                       i == 0 ? "" : ",", outbox->locked[i]);
+    put_locked(outbox, locked);
     (void)snprintf(from, sizeof from, "%" PRId64, outbox->from > 0 ? outbox->from : 0);
     (void)snprintf(limit, sizeof limit, "%d", rows_of(outbox));
     (void)snprintf(payload_max, sizeof payload_max, "%" PRId64, request->payload_max);
@@ -547,6 +558,34 @@ void claim_note_end(struct outbox *outbox)
     outbox->reports = false;
 }
 
+/* Somebody has deleted or settled the rows of these notes, which would hold back their keys. */
+static int end_lost_notes(struct outbox *outbox, struct error *error)
+{
+    char locked[LOCKED_BYTES];
+    const struct sql_fact facts[] = {{"locked", .text = locked}, {.name = NULL}};
+    MYSQL_RES *rows;
+    char *list;
+    int64_t ended = 0;
+
+    put_locked(outbox, locked);
+    rows = tables_query(&outbox->tables, &outbox->session, db_sql_lost_notes, facts, error);
+    if (rows == NULL)
+        return -1;
+    list = settle_pack_first(rows);
+    if (list == NULL)
+        ended = error_no_memory(error);
+    else if (mysql_num_rows(rows) > 0) {
+        const struct text param = text_of(list);
+
+        ended = db_run(&outbox->session, PREPARED_END_NOTES, &param, 1, error);
+        if (ended >= 0 && settle_adopt(&outbox->tables, &outbox->session, error) < 0)
+            ended = -1;
+    }
+    free(list);
+    mysql_free_result(rows);
+    return ended < 0 ? -1 : 0;
+}
+
 static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  const char *declined, struct error *error)
 {
@@ -564,6 +603,8 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     outbox->from = least_bound(outbox);
     if (outbox->locked_count == 0)
         return claim_read_around(outbox, error);
+    if (request->refused && end_lost_notes(outbox, error) < 0)
+        return -1;
     if (read_rows(outbox, batch, request, declined, &seen, error) < 0)
         return -1;
     batch->is_asked = of_outbox;
@@ -615,6 +656,8 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
     if (batch->count > 0)
         return 0;
     claim_note_end(outbox);
+    if (request->refused && outbox->locked_count > 0) /* notes may have ended */
+        return db_execute(&outbox->session, "COMMIT", error) < 0 ? -1 : 0;
     claim_roll_back(outbox);
     return 0;
 }

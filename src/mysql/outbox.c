@@ -109,8 +109,8 @@ static void end_previous(struct outbox *outbox)
     outbox->unconfirmed_session = 0;
 }
 
-/* Logs whether a COMMIT has taken effect whose answer was lost. Its slice is locked for the look:
- * then whoever settled the row is done. */
+/* Logs whether a COMMIT has taken effect whose answer was lost, by the first row that it settled.
+ * The session that sent it has been killed. */
 static void look_up_commit(struct outbox *outbox)
 {
     char from[24];

@@ -246,6 +246,30 @@ TEST(a_row_that_the_server_refuses_to_delete_gets_a_note_and_the_others_are_sett
     assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox_parked"), 0);
 }
 
+TEST(a_note_whose_row_is_gone_ends_and_holds_back_its_key_no_longer)
+{
+    struct lane_fixture *fixture = *state;
+    const struct claim_request refused = {.payload_max = PAYLOAD_MAX, .refused = true};
+
+    sql(fixture,
+        "INSERT INTO outbox (topic, `key`, payload) VALUES ('t', 'k', '1'), ('t', 'k', '2');"
+        "INSERT INTO outbox_parked (id, topic, `key`, state, due)"
+        " VALUES (1, 't', 'k', 'refused', UTC_TIMESTAMP(6))");
+    claim(fixture);
+    assert_int_equal(fixture->batch.count, 1);
+    assert_true(fixture->batch.messages[0].blocked);
+    decide(&fixture->batch.messages[0], OUTCOME_BEHIND, 0, "waits");
+    settle(fixture);
+    sql(fixture, "DELETE FROM outbox WHERE id = 1");
+    claim_by(fixture, fixture->outbox, &fixture->batch, &refused);
+    assert_int_equal(fixture->batch.count, 0);
+    claim_parked(fixture);
+    assert_int_equal(fixture->batch.count, 1);
+    assert_text(fixture->batch.messages[0].payload, "2");
+    send_all(fixture);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox_parked"), 0);
+}
+
 TEST(a_locked_row_makes_no_half_of_a_settle)
 {
     struct lane_fixture *fixture = *state;
