@@ -1,5 +1,6 @@
 #include "mysql/parked.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "mysql/document.h"
 #include "mysql/settle.h"
@@ -13,7 +14,7 @@
 #define PAGE_ROWS 1000
 #define CUT "1024"
 #define CUT_SHOWN "4097"
-#define WAIT_FOR_BATCH "SET SESSION innodb_lock_wait_timeout = 20"
+#define WAIT_FOR_BATCH_MS 20000 /* no statement may take so long */
 
 /* The values of parked_rows.sql, which are owned. */
 struct page {
@@ -279,26 +280,30 @@ static int lock(struct admin *admin, const json_t *rows, struct error *error)
 {
     char *slices = pack_slices(rows);
     const struct sql_fact facts[] = {{"locked", .text = slices}, {.name = NULL}};
+    int64_t until_ms = clock_now_ms() + WAIT_FOR_BATCH_MS;
     MYSQL_RES *locked = NULL;
 
     if (slices == NULL)
         return error_no_memory(error);
-    if (db_execute(&admin->session, "START TRANSACTION", error) >= 0)
+    do { /* each START TRANSACTION lets go of what the one before has locked */
+        if (db_execute(&admin->session, "START TRANSACTION", error) < 0)
+            break;
         locked =
             tables_query(&admin->tables, &admin->session, db_sql_lock_these_slices, facts, error);
+    } while (locked == NULL && error->cause == ERROR_LOCKED && clock_left_ms(until_ms) > 0);
     free(slices);
     mysql_free_result(locked);
     return locked != NULL ? 0 : -1;
 }
 
-static int run(struct admin *admin, const char *statement, const json_t *rows, struct error *error)
+/* The parameter of the statement; free() it. NULL with *error set. */
+static char *pack_changed(struct admin *admin, enum parked_change change, const json_t *rows,
+                          struct error *error)
 {
     json_t *seqs = json_array();
-    char *list = NULL;
-    char *sql = tables_statement(&admin->tables, statement, NULL);
-    int64_t changed = -1;
     size_t at;
     json_t *row;
+    char *list;
 
     json_array_foreach(rows, at, row)
     {
@@ -306,13 +311,36 @@ static int run(struct admin *admin, const char *statement, const json_t *rows, s
     }
     list = json_dumps(seqs, JSON_COMPACT);
     json_decref(seqs);
-    if (sql != NULL && list != NULL) {
-        const struct text param = text_of(list);
-
-        changed = db_run_once(&admin->session, sql, &param, 1, error);
-    } else {
+    if (list == NULL)
         (void)error_no_memory(error);
-    }
+    if (list == NULL || change == PARKED_DROP)
+        return list;
+    const struct sql_fact facts[] = {{"seqs", .text = list}, {.name = NULL}};
+
+    seqs = document_rows(admin, db_sql_dead_order, facts, error);
+    free(list);
+    list = seqs != NULL ? json_dumps(seqs, JSON_COMPACT) : NULL;
+    json_decref(seqs);
+    return list;
+}
+
+static int run(struct admin *admin, enum parked_change change, const json_t *rows,
+               struct error *error)
+{
+    const char *statement = change == PARKED_DROP ? db_sql_dead_drop : db_sql_dead_retry;
+    char *list = pack_changed(admin, change, rows, error);
+    char *sql;
+    int64_t changed = -1;
+
+    if (list == NULL)
+        return -1;
+    sql = tables_statement(&admin->tables, statement, NULL);
+    const struct text param = text_of(list);
+
+    if (sql != NULL)
+        changed = db_run_once(&admin->session, sql, &param, 1, error);
+    else
+        (void)error_no_memory(error);
     free(sql);
     free(list);
     return changed < 0 ? -1 : 0;
@@ -323,12 +351,11 @@ static int run(struct admin *admin, const char *statement, const json_t *rows, s
 static int change_page(struct admin *admin, enum parked_change change, const json_t *rows,
                        struct error *error)
 {
-    const char *statement = change == PARKED_DROP ? db_sql_dead_drop : db_sql_dead_retry;
     struct error ignored;
 
     if (json_array_size(rows) == 0)
         return 0;
-    if (lock(admin, rows, error) == 0 && run(admin, statement, rows, error) == 0 &&
+    if (lock(admin, rows, error) == 0 && run(admin, change, rows, error) == 0 &&
         (change != PARKED_DROP || settle_adopt(&admin->tables, &admin->session, error) >= 0) &&
         db_execute(&admin->session, "COMMIT", error) >= 0)
         return 0;
@@ -370,7 +397,7 @@ int parked_change(struct admin *admin, enum parked_change change,
     json_t *rows;
     int status = -1;
 
-    if (db_execute(&admin->session, WAIT_FOR_BATCH, error) < 0 || begin(&page, request, error) < 0)
+    if (begin(&page, request, error) < 0)
         return -1;
     page.changes = true;
     if (request->word_count == 0) {
