@@ -204,6 +204,8 @@ static int take_around(struct outbox *outbox, bool *has_parked_keys, struct erro
     *has_parked_keys = row != NULL && number(row[0]) != 0;
     outbox->has_notes = row != NULL && number(row[1]) != 0;
     outbox->notes_are_due = row != NULL && number(row[2]) != 0;
+    if (row != NULL && row[4] != NULL && row[5] != NULL)
+        db_server_note(&outbox->server, row[4], row[5]);
     if (status == 0)
         status = check_slices(outbox, row != NULL ? row[3] : NULL, error);
     mysql_free_result(rows);
@@ -499,6 +501,8 @@ static int await_flush(struct outbox *outbox, struct error *error)
 {
     if (!outbox->options->durable_before_publish || outbox->server.durability == DURABLE_AT_ONCE)
         return 0;
+    if (outbox->server.durability == DURABLE_NOT)
+        return db_server_check(&outbox->server, outbox->options, error);
     if (outbox->source == NULL)
         return error_set(error, ERROR_PERMANENT, ERROR_SELF, "no session flushes the log");
     return wal_flush_wait(outbox->source->flush, &outbox->server.identity, error);

@@ -6,9 +6,8 @@
 #include <string.h>
 
 struct settings {
-    long flush;
-    long sync_binlog;
-    bool logs;
+    char flush[24];
+    char sync_binlog[24];
     char what[512]; /* what tells the server from another one */
 };
 
@@ -23,11 +22,11 @@ static void take(struct db_server *server, struct settings *settings, const char
     size_t len = strlen(settings->what);
 
     if (strcmp(name, "innodb_flush_log_at_trx_commit") == 0)
-        settings->flush = strtol(value, NULL, 10);
+        (void)snprintf(settings->flush, sizeof settings->flush, "%s", value);
     else if (strcmp(name, "sync_binlog") == 0)
-        settings->sync_binlog = strtol(value, NULL, 10);
+        (void)snprintf(settings->sync_binlog, sizeof settings->sync_binlog, "%s", value);
     else if (strcmp(name, "log_bin") == 0)
-        settings->logs = is_on(value);
+        server->logs = is_on(value);
     else if (strcmp(name, "read_only") == 0)
         server->is_read_only = strcasecmp(value, "OFF") != 0 && strcmp(value, "0") != 0;
     else if (strcmp(name, "wsrep_on") == 0)
@@ -38,24 +37,21 @@ static void take(struct db_server *server, struct settings *settings, const char
         (void)snprintf(settings->what + len, sizeof settings->what - len, "%s/", value);
 }
 
-static void judge_durability(struct db_server *server, const struct settings *settings)
+void db_server_note(struct db_server *server, const char *flush, const char *sync_binlog)
 {
-    const char *setting = NULL;
-
-    server->durability = settings->logs ? DURABLE_AT_ONCE : DURABLE_BY_FLUSH;
-    if (settings->flush != 1)
-        setting = "innodb_flush_log_at_trx_commit";
-    else if (settings->logs && settings->sync_binlog != 1)
-        setting = "sync_binlog";
-    if (setting != NULL)
-        server->durability = DURABLE_NOT;
-    server->setting = setting;
-    server->logs_statements = server->logs_statements && settings->logs;
+    server->setting = NULL;
+    if (strcmp(flush, "1") != 0)
+        server->setting = "innodb_flush_log_at_trx_commit";
+    else if (server->logs && strcmp(sync_binlog, "1") != 0)
+        server->setting = "sync_binlog";
+    server->durability = server->setting != NULL ? DURABLE_NOT
+                         : server->logs          ? DURABLE_AT_ONCE
+                                                 : DURABLE_BY_FLUSH;
 }
 
 int db_server_read(struct db_server *server, struct db_session *session, struct error *error)
 {
-    struct settings settings = {.flush = 1, .sync_binlog = 1};
+    struct settings settings = {.flush = "1", .sync_binlog = "1"};
     MYSQL_RES *rows = db_query(session, sql_body(db_sql_server), error);
     MYSQL_ROW row;
 
@@ -66,7 +62,8 @@ int db_server_read(struct db_server *server, struct db_session *session, struct 
         if (row[0] != NULL && row[1] != NULL)
             take(server, &settings, row[0], row[1]);
     mysql_free_result(rows);
-    judge_durability(server, &settings);
+    db_server_note(server, settings.flush, settings.sync_binlog);
+    server->logs_statements = server->logs_statements && server->logs;
     (void)snprintf(server->identity.system, sizeof server->identity.system, "%016llx",
                    (unsigned long long)text_hash(text_of(settings.what)));
     return 0;

@@ -27,6 +27,7 @@ enum durability {
 struct db_server {
     struct server identity;
     enum durability durability;
+    bool logs; /* it has a binary log */
     bool is_read_only;
     bool is_cluster;      /* a node of a Galera cluster: row locks are its own */
     bool logs_statements; /* binlog_format = STATEMENT, which READ COMMITTED cannot write to */
@@ -35,6 +36,8 @@ struct db_server {
 
 /* Reads what the server is. Returns 0, or -1 with *error set. */
 int db_server_read(struct db_server *server, struct db_session *session, struct error *error);
+/* The same of the settings that can be changed at any time. */
+void db_server_note(struct db_server *server, const char *flush, const char *sync_binlog);
 /* Whether the relay may work on it. Returns 0, or -1 with *error set. */
 int db_server_check(const struct db_server *server, const struct outbox_options *options,
                     struct error *error);
