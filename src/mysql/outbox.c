@@ -157,10 +157,12 @@ static int connect_session(struct outbox *outbox, struct error *error)
     if (!outbox->tables.exists) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "there is no table %s",
                         outbox->tables.outbox);
-        (void)error_hint(error, "run the SQL that outbox-relay-mysql init prints");
+        (void)error_hint(error, "outbox-relay-mysql init makes it");
         (void)error_mark_schema(error);
         return db_abort(&outbox->session);
     }
+    if (outbox->source != NULL) /* a crash may have undone both commits and drawn ids */
+        horizon_connected(outbox->source->horizon, &outbox->server.identity);
     if (make_statements(outbox, error) < 0 || claim_read_around(outbox, error) < 0)
         return db_abort(&outbox->session);
     look_up_commit(outbox);

@@ -346,6 +346,8 @@ static int read_holders(struct watch *watch, struct horizon_tick *tick, bool pre
 
     if (rows == NULL && watch->session.failure == DB_FAILURE_STATEMENT) {
         *is_blind = true;
+        if (!prepared) /* what would show that the bounds are void cannot be read any longer */
+            horizon_reset(watch->source->horizon, watch->view.stamp.epoch);
         log_event(LOG_INFO, LOG_FIELDS(.error = error->text),
                   prepared ? "transactions that are prepared by XA cannot be read"
                            : "metadata locks cannot be read: claims read from the front of the"
@@ -359,21 +361,19 @@ static int read_holders(struct watch *watch, struct horizon_tick *tick, bool pre
     return status;
 }
 
-/* The lowest unsent id, from the bounds on, or from the front, to find what is below them. */
-static int scan(struct watch *watch, bool full, struct error *error)
+/* The lowest unsent id, from the bounds on. */
+static int scan(struct watch *watch, struct error *error)
 {
     struct horizon *horizon = watch->source->horizon;
     int64_t least = horizon_lowest(horizon);
-    struct horizon_bound from = {least, least};
-    char text[24] = "0";
+    const struct horizon_bound from = {least, least};
+    char text[24];
     const struct sql_fact facts[] = {{"from", .text = text}, {.name = NULL}};
     int64_t lowest = INT64_MAX;
-    bool late = false;
     MYSQL_RES *rows;
     MYSQL_ROW row;
 
-    if (!full)
-        put_from(watch, text);
+    put_from(watch, text);
     rows = tables_query(&watch->tables, &watch->session, db_sql_lowest, facts, error);
     if (rows == NULL)
         return -1;
@@ -382,13 +382,65 @@ static int scan(struct watch *watch, bool full, struct error *error)
         lowest = strtoll(row[0], NULL, 10);
     mysql_free_result(rows);
     for (int i = 0; i < horizon_slices(horizon); i++)
-        late = horizon_note_scan(horizon, &watch->view.stamp, i,
-                                 full ? &watch->view.bounds[i] : &from, full, lowest, false) ||
-               late;
-    if (late)
-        log_warn("row %" PRId64 " of %s was found below the bound from which claims read: its id"
-                 " was drawn before its INSERT",
-                 lowest, watch->tables.outbox);
+        (void)horizon_note_scan(horizon, &watch->view.stamp, i, &from, false, lowest, false);
+    return 0;
+}
+
+/* "1,7,.."; free() it. NULL: no memory. */
+static char *pack_bounds(const struct watch *watch, int64_t *highest)
+{
+    char *list = NULL;
+    size_t size;
+    FILE *out = open_memstream(&list, &size);
+
+    if (out == NULL)
+        return NULL;
+    for (int i = 0; i < horizon_slices(watch->source->horizon); i++) {
+        int64_t bound = watch->view.bounds[i].low > 0 ? watch->view.bounds[i].low : 0;
+
+        (void)fprintf(out, "%s%" PRId64, i == 0 ? "" : ",", bound);
+        *highest = bound > *highest ? bound : *highest;
+    }
+    if (fclose(out) == 0)
+        return list;
+    free(list);
+    return NULL;
+}
+
+/* From the front: a row below the bound of its slice. *late: there is one, and perhaps more. */
+static int look_below(struct watch *watch, bool *late, struct error *error)
+{
+    int64_t highest = 0;
+    char *bounds = pack_bounds(watch, &highest);
+    char text[24];
+    const struct sql_fact facts[] = {
+        {"bounds", .text = bounds}, {"highest", .text = text}, {.name = NULL}};
+    int slices = horizon_slices(watch->source->horizon);
+    MYSQL_RES *rows;
+    MYSQL_ROW row;
+
+    *late = false;
+    if (bounds == NULL)
+        return error_no_memory(error);
+    (void)snprintf(text, sizeof text, "%" PRId64, highest);
+    rows = tables_query(&watch->tables, &watch->session, db_sql_late, facts, error);
+    free(bounds);
+    if (rows == NULL)
+        return -1;
+    row = mysql_fetch_row(rows);
+    if (row != NULL && row[0] != NULL && row[1] != NULL) {
+        int64_t id = strtoll(row[0], NULL, 10);
+        int slice = (int)strtol(row[1], NULL, 10);
+
+        *late = slice >= 0 && slice < slices &&
+                horizon_note_scan(watch->source->horizon, &watch->view.stamp, slice,
+                                  &watch->view.bounds[slice], true, id, false);
+        if (*late)
+            log_warn("row %" PRId64 " of %s was found below the bound from which claims read: its"
+                     " id was drawn before its INSERT",
+                     id, watch->tables.outbox);
+    }
+    mysql_free_result(rows);
     return 0;
 }
 
@@ -406,10 +458,12 @@ static int tick(struct watch *watch, bool *has_claimed, struct error *error)
         status = 0;
     if (status == 0 && !watch->is_blind &&
         horizon_tick(watch->source->horizon, &seen, &watch->view.stamp)) {
-        status = scan(watch, false, error);
+        status = scan(watch, error);
         if (status == 0 && full) {
-            status = scan(watch, true, error);
-            watch->full_at_ms = clock_now_ms() + FULL_MS;
+            bool late;
+
+            status = look_below(watch, &late, error);
+            watch->full_at_ms = clock_now_ms() + (late ? 0 : FULL_MS);
         }
     }
     free(seen.holders);

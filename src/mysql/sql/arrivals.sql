@@ -1,4 +1,7 @@
--- The first unsent row from an id on, and the highest id: whether rows have come since the last look.
+-- The first unsent row from an id on that has no note, and the highest id: whether rows have come since the last look.
 SELECT (SELECT {id} FROM {outbox} o FORCE INDEX ({claim_index})
-        WHERE {id} >= {from}{if unsent} AND {unsent}{end} ORDER BY {id} LIMIT 1),
+        WHERE {id} >= {from}{if unsent} AND {unsent}{end}
+          AND NOT EXISTS (SELECT 1 FROM {parked} n FORCE INDEX (id)
+                          WHERE n.id = {id} AND n.state IN ('refused', 'unsettled'))
+        ORDER BY {id} LIMIT 1),
        (SELECT {id} FROM {outbox} o FORCE INDEX (PRIMARY) ORDER BY {id} DESC LIMIT 1)
