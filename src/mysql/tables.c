@@ -169,6 +169,8 @@ static void add_columns(struct tables *tables, bool bare)
     for (int i = 0; i < COLUMN_COUNT; i++)
         if (i != COLUMN_DUE)
             (void)add(tables, column_name((enum column)i), "%s", sql[i]);
+    (void)add(tables, "event_id_text", "LEFT(CONVERT(%s USING utf8mb4) COLLATE utf8mb4_bin, 1024)",
+              sql[COLUMN_EVENT_ID]);
     add_bytes(tables, COLUMN_KEY, "key_bytes", sql[COLUMN_KEY]);
     add_bytes(tables, COLUMN_PAYLOAD, "payload_bytes", sql[COLUMN_PAYLOAD]);
     add_bytes(tables, COLUMN_TOPIC, "topic_bytes", sql[COLUMN_TOPIC]);
@@ -238,6 +240,8 @@ static void note_column(struct tables *tables, MYSQL_ROW row)
 {
     static const char *const bytes[] = {"binary",   "varbinary",  "tinyblob", "blob",
                                         "longblob", "mediumblob", NULL};
+    static const char *const integers[] = {"bigint",   "int",     "mediumint",
+                                           "smallint", "tinyint", NULL};
     char name[OUTBOX_NAME_BYTES];
 
     for (int i = 0; i < COLUMN_COUNT; i++) {
@@ -249,8 +253,12 @@ static void note_column(struct tables *tables, MYSQL_ROW row)
         tables->has[i] = true;
         tables->is_bytes[i] = is_one_of(row[1], bytes);
         tables->is_zoned[i] = strcmp(row[1], "timestamp") == 0;
+        if (i == COLUMN_ID)
+            tables->id_is_key = is_one_of(row[1], integers) && strcmp(row[3], "PRI") == 0;
         if (i == COLUMN_PAYLOAD)
             tables->payload_is_json = strcmp(row[1], "json") == 0;
+        if (i == COLUMN_EVENT_ID)
+            tables->event_id_is_binary = strcmp(row[1], "binary") == 0;
         if (i == COLUMN_EVENT_ID)
             tables->event_id_is_unique = strcmp(row[3], "UNI") == 0 || strcmp(row[3], "PRI") == 0;
     }
@@ -294,6 +302,10 @@ static int check_columns(const struct tables *tables, struct error *error)
                             column_name(needed[i]));
             return error_mark_schema(error);
         }
+    if (tables->event_id_is_binary)
+        return refuse(tables, error,
+                      "has an event id of type BINARY: write event_id = \"(HEX(o.COLUMN))\" in"
+                      " [outbox.columns]");
     if (tables->options->on_sent == ON_SENT_MARK && tables->options->mark == NULL &&
         !tables->has[COLUMN_SENT_AT])
         return refuse(tables, error, "has no column sent_at to mark rows with");
@@ -319,13 +331,39 @@ static int read_kind(struct tables *tables, struct db_session *session, struct e
         status = refuse(tables, error,
                         "has another engine than InnoDB: its rows cannot be settled"
                         " in a transaction");
-    else if (row != NULL && strcmp(row[5], "1") != 0)
-        status = refuse(tables, error, "has no primary key of one column, the id");
+    else if (row != NULL && (strcmp(row[5], "1") != 0 || !tables->id_is_key))
+        status = refuse(tables, error,
+                        "has no primary key of one column, which is the id and an integer");
     tables->is_own = row != NULL && row[6] != NULL && strcmp(row[6], "1") == 0;
     tables->made_at = row != NULL && row[2] != NULL ? strtoll(row[2], NULL, 10) : 0;
     add_rest(tables, row != NULL ? row[4] : NULL, session->is_mariadb);
     mysql_free_result(rows);
     return status;
+}
+
+/* The server may have no table of named zones: each time of a zone would be NULL. */
+static int check_zone(const struct tables *tables, struct db_session *session, struct error *error)
+{
+    char sql[160];
+    MYSQL_RES *rows;
+    MYSQL_ROW row;
+    bool is_known;
+
+    if (tables->options->time_zone == NULL)
+        return 0;
+    (void)snprintf(sql, sizeof sql, "SELECT CONVERT_TZ('2026-01-01 00:00:00', '%s', '+00:00')",
+                   tables->options->time_zone);
+    rows = db_query(session, sql, error);
+    if (rows == NULL)
+        return -1;
+    row = mysql_fetch_row(rows);
+    is_known = row != NULL && row[0] != NULL;
+    mysql_free_result(rows);
+    if (is_known)
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "[outbox] time_zone: the server does not know this zone");
+    return error_hint(error, "write it as \"+02:00\", or load mysql_tzinfo_to_sql's tables");
 }
 
 int tables_describe(struct tables *tables, const struct outbox_options *options,
@@ -346,7 +384,8 @@ int tables_describe(struct tables *tables, const struct outbox_options *options,
     if (sent_at != NULL && !outbox_is_expression(sent_at))
         (void)outbox_read_column(sent_at, name);
     add_literal(tables, "sent_at_text", name);
-    if (read_columns(tables, session, error) < 0 || check_columns(tables, error) < 0)
+    if (read_columns(tables, session, error) < 0 || check_columns(tables, error) < 0 ||
+        check_zone(tables, session, error) < 0)
         return -1;
     add_columns(tables, !tables->exists);
     add_condition(tables);

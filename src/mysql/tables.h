@@ -26,6 +26,8 @@ struct tables {
     bool is_bytes[COLUMN_COUNT]; /* its values are bytes, no text */
     bool is_zoned[COLUMN_COUNT]; /* a TIMESTAMP: its values are moments */
     bool payload_is_json;
+    bool id_is_key; /* the id is an integer, and the primary key */
+    bool event_id_is_binary;
     bool event_id_is_unique;
     int64_t made_at; /* when the table was made, in s since 1970; 0: not known */
     char outbox[2 * OUTBOX_NAME_BYTES + 8]; /* quoted, as messages have it */

@@ -7,7 +7,8 @@ SELECT {id} AS id, {event_id} AS event_id, LEFT({topic}, 1025) AS topic,
        LENGTH({payload_bytes}) AS payload_length, {meta_length} AS meta_length,
        IF({meta_length} <= {meta_max}, {headers}, NULL) AS headers, {created_us} AS created_us, {slice_of_row} AS slice,
        0 AS due_ms, n.relay_seq, n.relay_attempts, n.relay_waited_ms, n.relay_is_sent
-FROM (SELECT p.seq AS relay_seq, p.id AS relay_id, p.attempts AS relay_attempts, p.state = 'unsettled' AS relay_is_sent,
+FROM (SELECT p.seq AS relay_seq, p.id AS relay_id, p.event_id AS relay_event_id, p.attempts AS relay_attempts,
+             p.state = 'unsettled' AS relay_is_sent,
              TIMESTAMPDIFF(MICROSECOND, p.parked_at, UTC_TIMESTAMP(6)) DIV 1000 AS relay_waited_ms
       FROM {parked} p FORCE INDEX (due)
       WHERE p.due <= UTC_TIMESTAMP(6) AND p.state IN ('refused', 'unsettled') AND {slice_of_parked} IN ({locked})
@@ -19,5 +20,6 @@ FROM (SELECT p.seq AS relay_seq, p.id AS relay_id, p.attempts AS relay_attempts,
       {end}
       ORDER BY p.due LIMIT {limit}) n
 STRAIGHT_JOIN {outbox} o FORCE INDEX (PRIMARY) ON {id} = n.relay_id
-WHERE TRUE{if unsent} AND {unsent}{end}{if passed_topics} AND {topic_bytes} NOT IN ({passed_topics}){end}
+WHERE COALESCE(n.relay_event_id = {event_id_text}, TRUE){if unsent} AND {unsent}{end}
+  {if passed_topics} AND {topic_bytes} NOT IN ({passed_topics}){end}
 ORDER BY {id}
