@@ -69,7 +69,7 @@ int admin_check_slices(const struct admin *admin, struct error *error)
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "table %s_slice lacks the rows of some slices", admin->tables.outbox);
-    return error_hint(error, "run the SQL that outbox-relay-mysql init prints");
+    return error_hint(error, "outbox-relay-mysql init --print prints the INSERT of all of them");
 }
 
 int admin_upkeep(struct admin *admin, struct upkeep *upkeep, struct error *error)
