@@ -47,7 +47,7 @@ LIBRARY    := $(BUILD)/librelay.a
 DB_LIBRARY := $(BUILD)/libmysqlroom.a
 # What both programs have: all but the rooms of PostgreSQL, and of these the files without libpq.
 PG_ROOMS   := outbox/% catalog/% admin/% pg/% desk/%
-SHARED     := $(patsubst %,$(BUILD)/obj/%.o,outbox/slices/horizon.c outbox/slices/choice.c outbox/row.c pg/wal_flush.c pg/wire.c)
+SHARED     := $(patsubst %,$(BUILD)/obj/%.o,outbox/slices/horizon.c outbox/slices/choice.c outbox/slices/source_state.c outbox/row.c pg/wal_flush.c pg/wire.c)
 REST       := $(filter-out $(patsubst %,$(BUILD)/obj/%,$(PG_ROOMS)),$(OBJECTS)) $(SHARED)
 DB_REST    := $(BUILD)/librest.a
 BINARY     := $(BUILD)/outbox-relay

@@ -29,6 +29,7 @@ LONG        := $(foreach name,kafka_forgets program_kafka_tls program_hanging pr
 ORDERED     := $(filter $(INTEGRATION),$(LONG)) $(filter-out $(LONG),$(INTEGRATION))
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/main.c tests/integration/harness*.c))
 SUPPORT     := build/reader build/hanging.so
+DB_TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/mysql/test_*.c))
 # For tests of what servers before 2.12.1 do not have.
 NEW_NATS    := build/matrix/nats-2.15.2/nats-server
 
@@ -140,7 +141,6 @@ $(BUILD)/tests/integration/%: $(BUILD)/obj/tests/integration/%.o $(HARNESS) $(LI
 	@$(CXX) $(TEST_LINK) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,cmocka)
 
 # With the room of MariaDB and MySQL in place of PostgreSQL's: its objects come first.
-DB_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/mysql/test_*.c))
 $(BUILD)/tests/integration/mysql/%: $(BUILD)/obj/tests/integration/mysql/%.o $(BUILD)/obj/tests/main.o $(DB_OBJECTS) $(DB_REST)
 	@mkdir -p $(@D)
 	$(say) CC $@

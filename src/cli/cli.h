@@ -154,6 +154,10 @@ enum exit_status cli_explain(const struct arguments *arguments, struct config *c
 enum exit_status cli_status(const struct arguments *arguments, struct config *config);
 enum exit_status cli_health(const struct arguments *arguments, struct config *config);
 enum exit_status cli_emit(const struct arguments *arguments, struct config *config);
+/* Why nothing of this name can be paused; NULL: it can. `what` is SINK, PATTERN or KEY. */
+const char *cli_pause_problem(struct text what, const char *name,
+                              const struct relay_options *relay);
+
 enum exit_status cli_desk(const struct arguments *arguments, struct config *config);
 enum exit_status cli_purge(const struct arguments *arguments, struct config *config);
 enum exit_status cli_audit(const struct arguments *arguments, struct config *config);

@@ -3,46 +3,9 @@
 
 #include "admin/parked/pause.h"
 #include "desk/run.h"
-#include "route/match.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* Only the configuration says which rows belong to a sink, so a sink that it lacks would pause
- * nothing. NULL: there is no problem. */
-static const char *sink_problem(const char *name, const struct relay_options *relay)
-{
-    static char why[1024] = "no sink of this name is configured; the configured ones are:";
-
-    for (int i = 0; i < relay->sink_count; i++) {
-        size_t len = strlen(why);
-
-        if (strcmp(relay->sinks[i].name, name) == 0)
-            return NULL;
-        (void)snprintf(why + len, sizeof why - len, " %s", relay->sinks[i].name);
-    }
-    return why;
-}
-
-/* What the rule calls it says what it may be. */
-static const char *name_problem(struct text what, const char *name,
-                                const struct relay_options *relay)
-{
-    static char why[128];
-    const char *problem = pause_name_problem(name);
-    struct match match;
-
-    if (problem != NULL)
-        return problem;
-    if (text_equal(what, text_of("SINK")))
-        return sink_problem(name, relay);
-    if (!text_equal(what, text_of("PATTERN")))
-        return NULL;
-    if (match_parse(&match, name, why, sizeof why) < 0)
-        return why;
-    match_free(&match);
-    return NULL;
-}
 
 static int set_all(struct desk *desk, const struct arguments *arguments, bool by_id,
                    struct error *error)
@@ -72,7 +35,7 @@ enum exit_status cli_desk(const struct arguments *arguments, struct config *conf
     int status = -1;
 
     if (!by_id && arguments->operand_count > 0)
-        why = name_problem(what, arguments->operands[0], &config->relay);
+        why = cli_pause_problem(what, arguments->operands[0], &config->relay);
     if (why == NULL && !cli_is_utf8(arguments))
         why = "an argument is not UTF-8";
     if (why != NULL)

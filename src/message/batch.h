@@ -62,9 +62,9 @@ int batch_count(const struct batch *batch, enum outcome outcome);
 /* Sets a message's verdict and its formatted reason ("out of memory" when it cannot be stored). */
 void batch_refuse(struct batch *batch, struct message *message, enum verdict verdict,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Adds PostgreSQL's words, if any, to what the parked table says of it. */
+/* Adds the words of the database, if any, to what the parked table says of it. */
 void batch_quote(struct batch *batch, struct message *message, const char *words);
 /* Between a reason and these words; reasons.sql cuts there. */
-#define BATCH_WORDS "; PostgreSQL: "
+#define BATCH_WORDS "; the database: "
 
 #endif

@@ -9,7 +9,7 @@
 #define ID_BYTES_MAX 64
 #define TYPED "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._:-"
 
-/* What PostgreSQL itself says, after the reason, may be anything. */
+/* What the database itself says, after the reason, may be anything. */
 static const char *find(const char *reason)
 {
     const char *words = reason != NULL ? strstr(reason, BATCH_WORDS) : NULL;

@@ -111,12 +111,6 @@ int refused_isolate(struct outbox *outbox, struct batch *batch, enum settle what
     return 0;
 }
 
-static bool is_to_be_published(const struct batch *batch, const struct message *message)
-{
-    (void)batch;
-    return message->verdict == VERDICT_PENDING && !message->blocked;
-}
-
 int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error *error)
 {
     struct rows rows;
@@ -124,7 +118,7 @@ int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error
 
     if (!in_parts(outbox, batch))
         return 0;
-    if (rows_choose(&rows, batch, is_to_be_published, error) < 0)
+    if (rows_choose(&rows, batch, rows_to_be_published, error) < 0)
         return -1;
     if (rows.count == 0)
         return 0;

@@ -11,35 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_sent(const struct batch *batch, const struct message *message)
-{
-    (void)batch;
-    return message->outcome == OUTCOME_SENT;
-}
-
-/* A parked row that still waits for an earlier row of its key is not written again. */
-static bool is_to_be_parked(const struct batch *batch, const struct message *message)
-{
-    return message->outcome == OUTCOME_PARK || message->outcome == OUTCOME_DEAD ||
-           (message->outcome == OUTCOME_BEHIND && !batch->parked);
-}
-
-static bool is_refused(const struct batch *batch, const struct message *message)
-{
-    (void)batch;
-    return message->outcome == OUTCOME_REFUSED;
-}
-
 /* A row that was refused before and now leaves the outbox. */
 static bool ends_its_note(const struct batch *batch, const struct message *message)
 {
-    return batch->refused && (is_sent(batch, message) || is_to_be_parked(batch, message));
+    return batch->refused && (rows_sent(batch, message) || rows_to_be_parked(batch, message));
 }
 
 static bool has_key(const struct batch *batch, const struct message *message)
 {
     return message->key.data != NULL &&
-           (batch->parked ? is_sent(batch, message) : ends_its_note(batch, message));
+           (batch->parked ? rows_sent(batch, message) : ends_its_note(batch, message));
 }
 
 /* Parks rows; when the server refuses that, those that it takes. */
@@ -48,7 +29,7 @@ static int park(struct outbox *outbox, struct batch *batch, struct error *error)
     struct rows rows;
     int parked;
 
-    if (rows_choose(&rows, batch, is_to_be_parked, error) < 0)
+    if (rows_choose(&rows, batch, rows_to_be_parked, error) < 0)
         return -1;
     if (rows.count == 0)
         return 0;
@@ -67,7 +48,7 @@ static int settle_sent(struct outbox *outbox, struct batch *batch, struct error 
     struct rows rows;
     int settled;
 
-    if (rows_choose(&rows, batch, is_sent, error) < 0)
+    if (rows_choose(&rows, batch, rows_sent, error) < 0)
         return -1;
     if (rows.count == 0)
         return 0;
@@ -85,7 +66,7 @@ static int note(struct outbox *outbox, struct batch *batch, struct error *error)
     struct rows rows;
     int noted = 1;
 
-    if (rows_choose(&rows, batch, is_refused, error) < 0)
+    if (rows_choose(&rows, batch, rows_refused, error) < 0)
         return -1;
     if (rows.count > 0 && batch->parked)
         settle_keep_failure(batch, rows.messages[0]->reason);

@@ -9,20 +9,6 @@
 
 #define RELEASE_MAX 1000
 
-int rows_choose(struct rows *rows, struct batch *batch,
-                bool (*belongs)(const struct batch *batch, const struct message *message),
-                struct error *error)
-{
-    rows->count = 0;
-    rows->messages = batch_alloc(batch, (size_t)batch->count * sizeof(struct message *) + 1);
-    if (rows->messages == NULL)
-        return error_no_memory(error);
-    for (int i = 0; i < batch->count; i++)
-        if (belongs(batch, &batch->messages[i]))
-            rows->messages[rows->count++] = &batch->messages[i];
-    return 0;
-}
-
 void settle_keep_failure(struct batch *batch, const char *text)
 {
     const char *copy = batch_copy(batch, text, strlen(text)).data;

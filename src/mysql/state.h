@@ -1,21 +1,15 @@
 #ifndef MYSQL_STATE_H
 #define MYSQL_STATE_H
 
+#include "message/rows.h"
 #include "mysql/away.h"
 #include "mysql/tables.h"
 #include "outbox/slices/choice.h"
-#include "outbox/slices/horizon.h"
-#include "pg/wal_flush.h"
+#include "outbox/slices/source_state.h"
 #include "source/outbox.h"
 #include "source/server.h"
 
 /* What the lanes and the watcher share, and the state of a lane. */
-
-struct source {
-    const struct outbox_options *options;
-    struct horizon *horizon;
-    struct wal_flush *flush;
-};
 
 /* Whether what is committed and visible is on disk. */
 enum durability {
@@ -94,17 +88,6 @@ struct outbox {
     int64_t unconfirmed_id; /* of the first row that it settled; 0: none */
     unsigned long unconfirmed_session;
 };
-
-/* Rows of a batch. */
-struct rows {
-    struct message **messages;
-    int count;
-};
-
-/* The messages that belong; the array is in the batch's memory. Returns 0, or -1. */
-int rows_choose(struct rows *rows, struct batch *batch,
-                bool (*belongs)(const struct batch *batch, const struct message *message),
-                struct error *error);
 
 /* Locks slices and claims their rows (claim.c); settles them (settle.c). */
 int claim_rows(struct outbox *outbox, struct batch *batch, const struct claim_request *request,

@@ -1,5 +1,5 @@
 /* What the program and its database are called, and what the database lacks. */
-#include "source/source.h"
+#include "mysql/state.h"
 
 #include <stddef.h>
 
@@ -24,4 +24,9 @@ const char *source_lacks(const struct outbox_options *options, const char **key)
             return "is there for PostgreSQL alone (docs/mysql.md)";
     }
     return NULL;
+}
+
+struct source *source_open(const struct outbox_options *options)
+{
+    return source_new(options, options->order == ORDER_KEY ? options->slices : TABLES_SLICES);
 }

@@ -166,12 +166,6 @@ int refused_isolate(struct outbox *outbox, struct batch *batch, enum settling se
     return 0;
 }
 
-static bool is_to_be_published(const struct batch *batch, const struct message *message)
-{
-    (void)batch;
-    return message->verdict == VERDICT_PENDING && !message->blocked;
-}
-
 /* A trigger may end the session, or crash the server. Claims get smaller until the row is alone. */
 static void note_loss(struct outbox *outbox, const struct batch *batch, struct rows rows)
 {
@@ -227,7 +221,7 @@ int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error
 
     if (!refused_in_parts(outbox, batch))
         return 0;
-    if (rows_choose(&rows, batch, is_to_be_published, error) < 0)
+    if (rows_choose(&rows, batch, rows_to_be_published, error) < 0)
         return -1;
     if (rows.count == 0)
         return 0;

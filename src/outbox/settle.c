@@ -21,29 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_sent(const struct batch *batch, const struct message *message)
-{
-    (void)batch;
-    return message->outcome == OUTCOME_SENT;
-}
-
-/* A parked row that still waits for an earlier row of its key is not written again. */
-static bool is_to_be_parked(const struct batch *batch, const struct message *message)
-{
-    return message->outcome == OUTCOME_PARK || message->outcome == OUTCOME_DEAD ||
-           (message->outcome == OUTCOME_BEHIND && !batch->parked);
-}
-
-static bool is_refused(const struct batch *batch, const struct message *message)
-{
-    (void)batch;
-    return message->outcome == OUTCOME_REFUSED;
-}
-
 /* A row that was refused before and now leaves the outbox. */
 static bool ends_its_note(const struct batch *batch, const struct message *message)
 {
-    return message->note != 0 && (is_sent(batch, message) || is_to_be_parked(batch, message));
+    return message->note != 0 && (rows_sent(batch, message) || rows_to_be_parked(batch, message));
 }
 
 /* The values of a row that could not be computed for the claim cannot be computed for the parked
@@ -99,7 +80,7 @@ static int settle_in_parts(struct outbox *outbox, struct batch *batch, struct er
     struct rows rows;
     int settled;
 
-    if (rows_choose(&rows, batch, is_sent, error) < 0)
+    if (rows_choose(&rows, batch, rows_sent, error) < 0)
         return -1;
     if (rows.count == 0)
         return 0;
@@ -115,7 +96,7 @@ static int note(struct outbox *outbox, struct batch *batch, struct error *error)
     struct rows rows;
     int noted;
 
-    if (rows_choose(&rows, batch, is_refused, error) < 0)
+    if (rows_choose(&rows, batch, rows_refused, error) < 0)
         return -1;
     if (rows.count == 0)
         return 1;
@@ -136,7 +117,7 @@ static int take_back_parked(struct outbox *outbox, struct batch *batch, struct e
     for (int i = 0; i < batch->count; i++) {
         struct message *message = &batch->messages[i];
 
-        if (!is_to_be_parked(batch, message) && !is_refused(batch, message))
+        if (!rows_to_be_parked(batch, message) && !rows_refused(batch, message))
             continue;
         message->outcome = OUTCOME_UNSENT;
         if (settling_by_position(outbox, batch))
@@ -155,7 +136,7 @@ static int set_aside(struct outbox *outbox, struct batch *batch, struct error *e
     struct rows rows;
     int noted;
 
-    if (rows_choose(&rows, batch, is_to_be_parked, error) < 0)
+    if (rows_choose(&rows, batch, rows_to_be_parked, error) < 0)
         return -1;
     if (rows.count > 0 &&
         (session_queue(&outbox->session, "savepoint", 0, NULL, false, error) < 0 ||
@@ -196,7 +177,7 @@ static int queue_last(struct outbox *outbox, struct batch *batch, bool in_parts,
         *last = (struct last){.marks = passes};
         return session_queue(&outbox->session, "commit", 0, NULL, false, error);
     }
-    if (!in_parts && rows_choose(&sent, batch, is_sent, error) < 0)
+    if (!in_parts && rows_choose(&sent, batch, rows_sent, error) < 0)
         return -1;
     if ((sent.count > 0 && settling_queue(outbox, batch, SETTLING_SENT, sent, error) < 0) ||
         queue_end_of_notes(outbox, batch, &ended, error) < 0)

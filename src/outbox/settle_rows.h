@@ -1,18 +1,13 @@
 #ifndef OUTBOX_SETTLE_ROWS_H
 #define OUTBOX_SETTLE_ROWS_H
 
+#include "message/rows.h"
 #include "outbox/state.h"
 
 /*
  * The statements that settle rows: they are queued with their parameters, or run after a savepoint.
  * Functions that return int return 0, or -1 with *error set, unless they say otherwise.
  */
-
-/* Messages of a batch, in its order, in its memory. */
-struct rows {
-    struct message **messages;
-    int count;
-};
 
 enum settling {
     SETTLING_SENT,     /* mark or delete */
@@ -21,11 +16,6 @@ enum settling {
     SETTLING_NOTE,     /* write or change notes */
     SETTLING_END_NOTES /* delete notes */
 };
-
-/* Chooses the messages that `belongs` says; -1: no memory. */
-int rows_choose(struct rows *rows, struct batch *batch,
-                bool (*belongs)(const struct batch *batch, const struct message *message),
-                struct error *error);
 
 /* Queues the statement. Where triggers or rules could undo it, the check that they did not follows,
  * with the result of SET CONSTRAINTS before its own. */

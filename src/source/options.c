@@ -75,7 +75,7 @@ static const char *name_problem(const char *name, size_t len, bool is_quoted)
     if (len == 0)
         return "has an empty name; write \"table\" or \"schema.table\"";
     if (len >= OUTBOX_NAME_BYTES)
-        return "has a name of more than 63 bytes, which PostgreSQL would cut";
+        return "has a name of more than 63 bytes";
     if (!text_is_utf8(name, len))
         return "has a name that is not UTF-8";
     if (!is_quoted && (name[0] == ' ' || name[len - 1] == ' '))

@@ -12,4 +12,7 @@
 #define PAUSE_ROW_SQL "kind IN ('paused sink', 'paused topic', 'paused key')"
 #define PAUSE_NAME_MAX 512 /* bytes; an index on it finds the rows that wait */
 
+/* Why a pause cannot have this name; NULL: it can. */
+const char *pause_name_problem(const char *name);
+
 #endif

@@ -9,9 +9,6 @@
  * after it was committed. Batches claimed before that may still be on their way to the broker.
  */
 
-/* Why a pause cannot have this name; NULL: it can. */
-const char *pause_name_problem(const char *name);
-
 /* Waits until every batch that is claimed now has been settled or abandoned, at most as long as a
  * claim can last. Returns how many are left, or -1 with *error set. */
 int admin_wait_for_claims(struct admin *admin, struct error *error);

@@ -4,58 +4,20 @@
 #include "cli/terminal.h"
 #include "mysql/document.h"
 #include "mysql/parked.h"
-#include "route/match.h"
 #include "source/pauses.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char *name_problem(const char *name)
-{
-    if (name[0] == '\0')
-        return "it is empty";
-    if (strlen(name) > PAUSE_NAME_MAX)
-        return "it is longer than 512 bytes";
-    for (const char *at = name; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7F)
-            return "it contains a control character";
-    return NULL;
-}
-
-/* Only the configuration says which rows belong to a sink. NULL: there is no problem. */
-static const char *sink_problem(const char *name, const struct relay_options *relay)
-{
-    static char why[1024] = "no sink of this name is configured; the configured ones are:";
-
-    for (int i = 0; i < relay->sink_count; i++) {
-        size_t len = strlen(why);
-
-        if (strcmp(relay->sinks[i].name, name) == 0)
-            return NULL;
-        (void)snprintf(why + len, sizeof why - len, " %s", relay->sinks[i].name);
-    }
-    return why;
-}
-
 /* 0, or -1 with *error set. */
 static int check_name(const struct arguments *arguments, const struct relay_options *relay,
                       struct error *error)
 {
-    static char why[128];
-    const char *name = arguments->operands[0];
-    const char *problem = name_problem(name);
-    struct match match;
+    const char *what = text_equal(arguments->verb, text_of("sink"))    ? "SINK"
+                       : text_equal(arguments->verb, text_of("topic")) ? "PATTERN"
+                                                                       : "KEY";
+    const char *problem = cli_pause_problem(text_of(what), arguments->operands[0], relay);
 
-    if (problem == NULL && !cli_is_utf8(arguments))
-        problem = "an argument is not UTF-8";
-    if (problem == NULL && text_equal(arguments->verb, text_of("sink")))
-        problem = sink_problem(name, relay);
-    if (problem == NULL && text_equal(arguments->verb, text_of("topic"))) {
-        if (match_parse(&match, name, why, sizeof why) < 0)
-            problem = why;
-        else
-            match_free(&match);
-    }
     return problem == NULL ? 0 : cli_refuse(arguments->command->name, problem, error);
 }
 

@@ -1,6 +1,6 @@
 #include "outbox/slices/source_state.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 
 const char source_program[] = "outbox-relay";
 const char source_check[] = "outbox-relay check";
@@ -16,33 +16,5 @@ const char *source_lacks(const struct outbox_options *options, const char **key)
 
 struct source *source_open(const struct outbox_options *options)
 {
-    struct source *source = calloc(1, sizeof *source);
-
-    if (source == NULL)
-        return NULL;
-    source->horizon = horizon_open(options->order == ORDER_KEY ? options->slices : 1);
-    source->flush = wal_flush_open();
-    if (source->horizon != NULL && source->flush != NULL)
-        return source;
-    source_close(source);
-    return NULL;
-}
-
-void source_close(struct source *source)
-{
-    if (source == NULL)
-        return;
-    horizon_close(source->horizon);
-    wal_flush_close(source->flush);
-    free(source);
-}
-
-int64_t source_unsent_from(struct source *source)
-{
-    return horizon_lowest(source->horizon);
-}
-
-int64_t source_stands_still_ms(struct source *source)
-{
-    return horizon_stands_still_ms(source->horizon);
+    return source_new(options, options->order == ORDER_KEY ? options->slices : 1);
 }

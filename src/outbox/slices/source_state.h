@@ -5,11 +5,15 @@
 #include "pg/wal_flush.h"
 #include "source/source.h"
 
-/* What source.h promises, for the files of this room and of outbox/. */
+/* What source.h promises, for the rooms of both databases. */
 
 struct source {
+    const struct outbox_options *options;
     struct horizon *horizon; /* the lower bounds of unsent rows */
-    struct wal_flush *flush; /* where lanes wait for the session that flushes the WAL */
+    struct wal_flush *flush; /* where lanes wait for the session that flushes the log */
 };
+
+/* NULL: no memory. The options outlive it. `slices` of the horizon. */
+struct source *source_new(const struct outbox_options *options, int slices);
 
 #endif

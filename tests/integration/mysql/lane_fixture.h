@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define PAYLOAD_MAX (2 * 1024 * 1024)
-#define DEADLINE_MS 30000
+#define DEADLINE_MS 60000
 
 struct lane_fixture {
     char url[256];

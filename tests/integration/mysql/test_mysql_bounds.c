@@ -43,6 +43,18 @@ static bool is_claimed_within(struct lane_fixture *fixture, int64_t ms)
     return false;
 }
 
+static void await_void_bounds(struct lane_fixture *fixture)
+{
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+
+    while (source_unsent_from(fixture->shared.source) > 0) {
+        if (clock_left_ms(deadline_ms) == 0)
+            fail_msg("the bound stays at %lld",
+                     (long long)source_unsent_from(fixture->shared.source));
+        (void)usleep(20000);
+    }
+}
+
 TEST(bounds_are_void_where_locks_cannot_be_read_any_longer)
 {
     struct lane_fixture *fixture = *state;
@@ -51,7 +63,7 @@ TEST(bounds_are_void_where_locks_cannot_be_read_any_longer)
     sql(fixture, "INSERT INTO outbox (topic, `key`) SELECT 't', seq FROM numbers WHERE seq <= 100");
     raise_bound_to(fixture, 100);
     sql(fixture, "UNINSTALL SONAME 'metadata_lock_info'");
-    (void)usleep(2500000);
+    await_void_bounds(fixture);
     sql(fixture, "TRUNCATE TABLE outbox; INSERT INTO outbox (topic, `key`) VALUES ('t', 'k')");
     claimed = is_claimed_within(fixture, 5000);
     sql(fixture, "INSTALL SONAME 'metadata_lock_info'");
@@ -70,52 +82,67 @@ static uint64_t lowered(struct lane_fixture *fixture)
     return count;
 }
 
-/* The one slice is locked, and the server refuses to delete the row of the other. */
-TEST(a_full_scan_finds_nothing_late_in_slices_that_wait_or_in_a_row_with_a_note)
+static int64_t bound_of(struct lane_fixture *fixture, int slice)
+{
+    struct horizon_view view;
+    int64_t bound;
+
+    assert_int_equal(horizon_view_init(&view, 64), 0);
+    horizon_read(fixture->shared.source->horizon, &fixture->outbox->server.identity, &view);
+    bound = view.bounds[slice].low;
+    horizon_view_free(&view);
+    return bound;
+}
+
+static void claim_eight_slices(struct lane_fixture *fixture)
+{
+    fixture->outbox->choice.width = 8;
+    claim_by(fixture, fixture->outbox, &fixture->batch,
+             &(struct claim_request){.payload_max = PAYLOAD_MAX});
+    if (fixture->batch.count > 0)
+        send_all(fixture);
+    (void)usleep(20000);
+}
+
+/* Slices 0 to 7 are locked, and the server refuses to delete a row of slice 9: their rows stay, and
+ * are not late. The row of slice `slice` is. */
+TEST(a_full_scan_finds_the_row_below_the_bound_of_its_slice_and_no_other)
 {
     struct lane_fixture *fixture = *state;
-    int64_t until_ms = clock_now_ms() + 33000;
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+    int slice;
 
     connect_to(&other, fixture->url);
     assert_true(db_execute(&other,
                            "START TRANSACTION; UPDATE outbox_slice SET slices = slices"
                            " WHERE slice < 8",
                            &fixture->error) >= 0);
-    sql(fixture, "INSERT INTO outbox (topic, `key`) SELECT 't', seq FROM numbers WHERE seq <= 200;"
+    sql(fixture, "INSERT INTO outbox (id, topic, `key`) SELECT seq + 10, 't', seq FROM numbers"
+                 " WHERE seq <= 200;"
                  "CREATE TABLE uses (id BIGINT UNSIGNED NOT NULL,"
                  " FOREIGN KEY (id) REFERENCES outbox (id)) ENGINE=InnoDB;"
                  "INSERT INTO uses SELECT id FROM outbox WHERE CRC32(`key`) MOD 64 = 9 LIMIT 1");
-    while (clock_left_ms(until_ms) > 0) {
-        fixture->outbox->choice.width = 8;
-        claim_by(fixture, fixture->outbox, &fixture->batch,
-                 &(struct claim_request){.payload_max = PAYLOAD_MAX});
-        if (fixture->batch.count > 0)
-            send_all(fixture);
-        (void)usleep(20000);
+    slice = (int)number_of(fixture, "SELECT MAX(CRC32(`key`) MOD 64) FROM outbox");
+    while (bound_of(fixture, slice) <= 200) {
+        if (clock_left_ms(deadline_ms) == 0)
+            fail_msg("the bound of slice %d stays at %lld", slice,
+                     (long long)bound_of(fixture, slice));
+        claim_eight_slices(fixture);
     }
+    assert_int_equal(lowered(fixture), 0);
+    sql(fixture, "INSERT INTO outbox (id, topic, `key`) SELECT 5, 't', `key` FROM"
+                 " (SELECT seq AS `key` FROM numbers WHERE seq <= 200) k"
+                 " ORDER BY CRC32(`key`) MOD 64 DESC LIMIT 1");
+    deadline_ms = clock_now_ms() + DEADLINE_MS;
+    while (number_of(fixture, "SELECT COUNT(*) FROM outbox WHERE id = 5") > 0) {
+        if (clock_left_ms(deadline_ms) == 0)
+            fail_msg("the row is not found");
+        claim_eight_slices(fixture);
+    }
+    assert_int_equal(lowered(fixture), 1);
     assert_int_equal(
         number_of(fixture, "SELECT COUNT(*) FROM outbox WHERE CRC32(`key`) MOD 64 = 9"), 1);
     assert_true(number_of(fixture, "SELECT COUNT(*) FROM outbox") > 1);
-    assert_int_equal(lowered(fixture), 0);
-}
-
-TEST(a_full_scan_finds_a_row_below_the_bound_of_its_slice)
-{
-    struct lane_fixture *fixture = *state;
-    int64_t until_ms = clock_now_ms() + 40000;
-
-    sql(fixture,
-        "INSERT INTO outbox (id, topic, `key`) SELECT seq + 10, 't', seq FROM numbers WHERE seq <= 100");
-    raise_bound_to(fixture, 110);
-    sql(fixture, "INSERT INTO outbox (id, topic, `key`) VALUES (5, 't', 'k'), (6, 't', 'l')");
-    while (number_of(fixture, "SELECT COUNT(*) FROM outbox") > 0 && clock_left_ms(until_ms) > 0) {
-        claim(fixture);
-        if (fixture->batch.count > 0)
-            send_all(fixture);
-        (void)usleep(50000);
-    }
-    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"), 0);
-    assert_true(lowered(fixture) > 0);
 }
 
 TEST_WITH(parked_rows_are_claimed_beside_many_that_were_sent, set_up_mark, end_other_and_tear_down)

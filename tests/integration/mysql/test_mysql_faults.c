@@ -14,12 +14,29 @@ struct operator
     int64_t affected;
 };
 
+static bool a_lane_waits(struct db_session *session)
+{
+    struct error error;
+    MYSQL_RES *rows = db_query(session,
+                               "SELECT COUNT(*) FROM information_schema.innodb_trx"
+                               " WHERE trx_state = 'LOCK WAIT'",
+                               &error);
+    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+    bool is = row != NULL && strcmp(row[0], "0") != 0;
+
+    mysql_free_result(rows);
+    return is;
+}
+
+/* Once the lane waits for a lock; else the test fails by what it settles. */
 static void *operate(void *closure)
 {
     struct operator* operator= closure;
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
     struct error error;
 
-    (void)usleep(500000); /* the lane waits for a lock by then, or the test shows nothing */
+    while (!a_lane_waits(&operator->session) && clock_left_ms(deadline_ms) > 0)
+        (void)usleep(10000);
     operator->affected = db_execute(&operator->session, operator->text, &error);
     return NULL;
 }

@@ -20,6 +20,7 @@ static const struct claim_request refused_rows = {.payload_max = PAYLOAD_MAX, .r
 TEST(a_new_row_with_the_id_of_a_sent_one_is_sent)
 {
     struct lane_fixture *fixture = *state;
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
     bool pending = false;
 
     sql(fixture, "INSERT INTO outbox (topic, `key`, payload) VALUES ('t', 'k', 'old');"
@@ -35,8 +36,8 @@ TEST(a_new_row_with_the_id_of_a_sent_one_is_sent)
     assert_int_equal(number_of(fixture, "SELECT id FROM outbox"), 1);
     sql(fixture, "UPDATE outbox_parked SET due = UTC_TIMESTAMP(6)");
     horizon_connected(fixture->shared.source->horizon, &fixture->outbox->server.identity);
-    for (int i = 0; i < 40 && !pending && number_of(fixture, "SELECT COUNT(*) FROM outbox") > 0;
-         i++) {
+    while (clock_left_ms(deadline_ms) > 0 && !pending &&
+           number_of(fixture, "SELECT COUNT(*) FROM outbox") > 0) {
         claim(fixture);
         if (fixture->batch.count == 0)
             claim_by(fixture, fixture->outbox, &fixture->batch, &refused_rows);

@@ -1,15 +1,15 @@
-#include "mysql/state.h"
+#include "outbox/slices/source_state.h"
 
 #include <stdlib.h>
 
-struct source *source_open(const struct outbox_options *options)
+struct source *source_new(const struct outbox_options *options, int slices)
 {
     struct source *source = calloc(1, sizeof *source);
 
     if (source == NULL)
         return NULL;
     source->options = options;
-    source->horizon = horizon_open(options->order == ORDER_KEY ? options->slices : TABLES_SLICES);
+    source->horizon = horizon_open(slices);
     source->flush = wal_flush_open();
     if (source->horizon != NULL && source->flush != NULL)
         return source;
