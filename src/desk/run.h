@@ -4,14 +4,17 @@
 #include "admin/admin.h"
 #include "base/text.h"
 
+/* clang-format off */
 /*
  * Runs a command that is statements and little else. Its steps, a line each (cli/commands.txt):
  *
  *   values NAME     runs the statement; the columns of its only row are parameters of what follows
  *   query NAME      the same with the statement that this one returns; without them where
- * PostgreSQL refuses it rows NAME       shows the rows as a table, or on a pipe as lines with tabs
- * between the values record NAME     shows the rows as a value a line text NAME       prints the
- * rows as they are toml NAME       prints them as lines of a configuration: key, value and comment
+ *                   PostgreSQL refuses it
+ *   rows NAME       shows the rows as a table, or on a pipe as lines with tabs between the values
+ *   record NAME     shows the rows as a value a line
+ *   text NAME       prints the rows as they are
+ *   toml NAME       prints them as lines of a configuration: key, value and comment
  *   run NAME        runs the statement
  *   any table       the first step, where the table need not be an outbox
  *   writes          the role must be one that may write to tables of others; with --dry-run any
@@ -40,6 +43,7 @@
  * cannot return a value is repeated with greater care (enum desk_detail): row by row, then with
  * values escaped, then without them.
  */
+/* clang-format on */
 struct desk;
 
 /* NULL: no memory. */

@@ -526,6 +526,7 @@ class Injector:
         attempt = int(time.monotonic() * 1000)
         ids = self.lab.sql(
             f"WITH chosen AS (SELECT event_id FROM outbox WHERE NOT ({self.sampler.unsent})"
+            " AND event_id NOT IN (SELECT event_id FROM outbox_parked WHERE sent_at IS NULL AND event_id IS NOT NULL)"
             " ORDER BY id DESC LIMIT 40), noted AS (INSERT INTO asked SELECT event_id,"
             f" {attempt}, false FROM chosen) SELECT event_id FROM chosen").split()
         if not ids:

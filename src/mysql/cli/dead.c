@@ -176,6 +176,20 @@ static const char *given(const struct arguments *arguments, const char *name)
     return NULL;
 }
 
+/* commands.txt is that of both programs: a filter that this one does not read would choose all. */
+static int refuse_unread(const struct arguments *arguments, struct error *error)
+{
+    static const char read[] = " config type topic since limit all dry-run json ";
+    char name[sizeof arguments->given->name + 2];
+
+    for (int i = 0; i < arguments->given_count; i++) {
+        (void)snprintf(name, sizeof name, " %s ", arguments->given[i].name);
+        if (arguments->given[i].value != NULL && strstr(read, name) == NULL)
+            return cli_refuse("dead", "an option is there for PostgreSQL alone", error);
+    }
+    return 0;
+}
+
 static const char *result_of(bool drops, bool dry_run)
 {
     if (dry_run)
@@ -240,7 +254,7 @@ enum exit_status command_dead(const struct arguments *arguments, struct config *
 
     if (!cli_is_utf8(arguments))
         (void)cli_refuse("dead", "an argument is not UTF-8", &error);
-    else
+    else if (refuse_unread(arguments, &error) == 0)
         admin = admin_open(&config->relay.outbox, &error);
     if (admin != NULL)
         status = run(admin, &request, &printing, &error);
