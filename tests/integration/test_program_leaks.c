@@ -164,7 +164,7 @@ FIXTURE_TEST(a_value_that_makes_an_expression_fail_is_in_the_parked_table_and_no
         expect_run(fixture, 0, "dead", "show", "1");
         assert_says(fixture->process.out, "PostgreSQL cannot compute the values of this row:"
                                           " invalid_text_representation (SQLSTATE 22P02);"
-                                          " PostgreSQL: invalid input syntax for type integer:"
+                                          " the database: invalid input syntax for type integer:"
                                           " \"4111 " MARKER "\"");
         expect_run(fixture, 0, "dead", "list");
         assert_says(fixture->process.out, "type integer: \"4111 " MARKER "\"");
