@@ -124,8 +124,10 @@ static inline void await_answer(const char *path, int status, const char *words)
     int64_t began_ms = harness_now_ms();
 
     while (ask("GET", path) != status || strstr(answer, words) == NULL) {
-        if (harness_now_ms() > began_ms + HARNESS_WAIT_MS)
-            fail_msg("%s has not answered %d with \"%s\", but: %s", path, status, words, answer);
+        if (harness_now_ms() > began_ms + HARNESS_WAIT_MS) {
+            (void)fprintf(stderr, "%s\n", answer); /* which is too long for cmocka */
+            fail_msg("%s has not answered %d with \"%s\"", path, status, words);
+        }
         harness_pause_since(began_ms);
     }
 }

