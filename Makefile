@@ -73,10 +73,10 @@ build-deps: ## install what building needs (Debian, Ubuntu); on other systems, l
 deps: ## also install what tests need: the servers, cmocka, Java for Kafka
 	@tests/support/deps
 
-demo: ## run real transactions through relays to NATS and Kafka, and audit them
-	@tests/support/deps --demo
+demo: ## run real transactions through relays to NATS and Kafka, and audit them: DATABASE=mariadb
+	@tests/support/deps --demo $(DATABASE)
 	@$(MAKE) --no-print-directory all build/reader
-	@tests/demo/demo
+	@DATABASE=$(DATABASE) tests/demo/demo
 
 test: deps ## run unit and integration tests against real servers
 	@$(MAKE) --no-print-directory -j$(shell nproc) built
