@@ -284,12 +284,26 @@ static void put_locked(const struct outbox *outbox, char out[LOCKED_BYTES])
                         outbox->locked[i]);
 }
 
+#define PROBES 16
+#define PROBES_BYTES (2 * PROBES * 21)
+
+/* The ids just below the bound, and some of all the others below it. */
+static void put_probes(int64_t from, char out[PROBES_BYTES])
+{
+    int len = 0;
+
+    for (int i = 0; i < PROBES; i++)
+        len += snprintf(out + len, (size_t)(PROBES_BYTES - len), "%s%" PRId64 ",%" PRId64,
+                        i == 0 ? "" : ",", from > i ? from - i - 1 : 0, from / PROBES * i + 1);
+}
+
 /* The claim, and what is asked after it; free() it. NULL: no memory. */
 static char *claim_statement(const struct outbox *outbox, const struct claim_request *request,
                              const char *declined)
 {
     char *topics = away_topics(&outbox->away);
     char locked[LOCKED_BYTES];
+    char probes[PROBES_BYTES];
     char from[24], limit[12], payload_max[24];
     const char *statement = request->parked    ? db_sql_claim_parked
                             : request->refused ? db_sql_claim_refused
@@ -301,21 +315,26 @@ static char *claim_statement(const struct outbox *outbox, const struct claim_req
                                      {"payload_max", .text = payload_max},
                                      {declined != NULL ? "declined" : "", .text = declined},
                                      {outbox->has_notes ? "notes" : "", .text = NULL},
+                                     {"probes", .text = probes},
                                      {.name = NULL}};
     char *sql = NULL;
     char *around = tables_statement(&outbox->tables, db_sql_around, NULL);
-    char *claim;
+    char *claim, *below;
 
     put_locked(outbox, locked);
+    put_probes(outbox->from > 0 ? outbox->from : 0, probes);
     (void)snprintf(from, sizeof from, "%" PRId64, outbox->from > 0 ? outbox->from : 0);
     (void)snprintf(limit, sizeof limit, "%d", rows_of(outbox));
     (void)snprintf(payload_max, sizeof payload_max, "%" PRId64, request->payload_max);
     claim = tables_statement(&outbox->tables, statement, facts);
-    if (claim != NULL && around != NULL &&
-        asprintf(&sql, "%s;\n%s; SAVEPOINT relay", sql_body(claim), sql_body(around)) < 0)
+    below = tables_statement(&outbox->tables, db_sql_below, facts);
+    if (claim != NULL && around != NULL && below != NULL &&
+        asprintf(&sql, "%s;\n%s;\n%s; SAVEPOINT relay", sql_body(claim), sql_body(around),
+                 sql_body(below)) < 0)
         sql = NULL;
     free(claim);
     free(around);
+    free(below);
     free(topics);
     return sql;
 }
@@ -508,23 +527,52 @@ static int await_flush(struct outbox *outbox, struct error *error)
     return wal_flush_wait(outbox->source->flush, &outbox->server.identity, error);
 }
 
+/* Bounds are void where ids have begun again, after TRUNCATE or in a table that was restored: at
+ * the next tick there may be more of them than before. */
+static int check_bounds(struct outbox *outbox, struct error *error)
+{
+    const struct horizon_view *view = &outbox->view;
+    MYSQL_RES *rows;
+    MYSQL_ROW row;
+
+    if (db_next(&outbox->session, error) < 0 || (rows = db_rows(&outbox->session, error)) == NULL)
+        return -1;
+    while ((row = mysql_fetch_row(rows)) != NULL) {
+        int64_t slice = number(row[1]);
+
+        if (row[0] == NULL
+                ? view->file != 0 && (uint32_t)slice != view->file
+                : slice < outbox->choice.count && number(row[0]) < view->bounds[slice].low)
+            outbox->is_void = true;
+    }
+    mysql_free_result(rows);
+    if (outbox->is_void && outbox->source != NULL)
+        horizon_reset(outbox->source->horizon, view->stamp.epoch);
+    return 0;
+}
+
 /* Sends the claim and reads all its answers. */
 static int read_rows(struct outbox *outbox, struct batch *batch,
                      const struct claim_request *request, const char *declined, int *seen,
                      struct error *error)
 {
     char *sql = claim_statement(outbox, request, declined);
+    bool knew_notes = outbox->has_notes;
     bool has_parked_keys = false;
     int status = -1;
 
+    outbox->is_void = false;
     if (sql == NULL)
         return error_no_memory(error);
     if (db_send(&outbox->session, sql, error) == 0 && take_rows(outbox, batch, seen, error) == 0 &&
-        db_next(&outbox->session, error) == 0 && take_around(outbox, &has_parked_keys, error) == 0)
+        db_next(&outbox->session, error) == 0 &&
+        take_around(outbox, &has_parked_keys, error) == 0 && check_bounds(outbox, error) == 0)
         status = db_next(&outbox->session, error); /* the savepoint */
     free(sql);
     if (status < 0)
         return -1;
+    if (outbox->has_notes && !knew_notes) /* it may have claimed rows that were sent */
+        outbox->is_void = true;
     return claim_is_of_outbox(request) && has_parked_keys && batch->count > 0 &&
                    outbox->options->order == ORDER_KEY
                ? mark_blocked(outbox, batch, error)
@@ -611,6 +659,11 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return -1;
     if (read_rows(outbox, batch, request, declined, &seen, error) < 0)
         return -1;
+    if (outbox->is_void && !request->refused) {
+        batch_reset(batch);
+        batch->has_more = true;
+        return 0;
+    }
     batch->is_asked = of_outbox;
     /* rows of sinks that are away stay behind the bounds */
     outbox->reports = of_outbox && outbox->source != NULL && request->away == 0;

@@ -78,6 +78,7 @@ struct outbox {
     int32_t locked[SLICES_PER_CLAIM_MAX];
     int locked_count;
     int64_t from;            /* the least bound of its slices: it read from there on */
+    bool is_void;            /* its bounds or its notes are not those of the table any longer */
     bool reports;            /* it was of the outbox, and what it saw raises bounds */
     int64_t last;            /* the highest id that it has seen; INT64_MAX: all there are */
     struct text *waited_for; /* of each parked row of the batch, in its memory; NULL: no memory */

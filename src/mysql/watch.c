@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "mysql/memory.h"
 #include "mysql/statements.h"
 
@@ -27,7 +28,8 @@
 #define POLL_REST 20     /* or this many times what the look has taken */
 #define TICK_BUSY_MS 250 /* between ticks, while rows are claimed */
 #define TICK_IDLE_MS 1000
-#define FULL_MS 30000 /* between looks for a row below the bounds */
+#define FULL_REST 100 /* this many times what a look for a row below the bounds has taken, */
+#define FULL_MS 30000 /* but at most so long, is between two of them */
 #define SAY_MS 5000   /* between what the process says of itself */
 
 struct watch {
@@ -115,7 +117,7 @@ int watch_describe(struct watch *watch, struct error *error)
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "there is no table %s",
                          watch->tables.outbox);
     horizon_connected(watch->source->horizon, &watch->server.identity);
-    watch->full_at_ms = clock_now_ms() + FULL_MS;
+    watch->full_at_ms = 0;
     return 0;
 }
 
@@ -407,10 +409,13 @@ static char *pack_bounds(const struct watch *watch, int64_t *highest)
     return NULL;
 }
 
-/* From the front: a row below the bound of its slice. *late: there is one, and perhaps more. */
-static int look_below(struct watch *watch, bool *late, struct error *error)
+/* From the front: a row below the bound of its slice. Where there is one, there may be more. */
+static int look_below(struct watch *watch, struct error *error)
 {
+    static struct log_limit limit = {.lines = "rows below the bound"};
+    int64_t began_ms = clock_now_ms();
     int64_t highest = 0;
+    int64_t rest_ms;
     char *bounds = pack_bounds(watch, &highest);
     char text[24];
     const struct sql_fact facts[] = {
@@ -419,7 +424,6 @@ static int look_below(struct watch *watch, bool *late, struct error *error)
     MYSQL_RES *rows;
     MYSQL_ROW row;
 
-    *late = false;
     if (bounds == NULL)
         return error_no_memory(error);
     (void)snprintf(text, sizeof text, "%" PRId64, highest);
@@ -427,18 +431,23 @@ static int look_below(struct watch *watch, bool *late, struct error *error)
     free(bounds);
     if (rows == NULL)
         return -1;
+    rest_ms = FULL_REST * (clock_now_ms() - began_ms);
+    watch->full_at_ms = clock_now_ms() + (rest_ms < FULL_MS ? rest_ms : FULL_MS);
     row = mysql_fetch_row(rows);
     if (row != NULL && row[0] != NULL && row[1] != NULL) {
         int64_t id = strtoll(row[0], NULL, 10);
         int slice = (int)strtol(row[1], NULL, 10);
+        bool late = slice >= 0 && slice < slices &&
+                    horizon_note_scan(watch->source->horizon, &watch->view.stamp, slice,
+                                      &watch->view.bounds[slice], true, id, false);
 
-        *late = slice >= 0 && slice < slices &&
-                horizon_note_scan(watch->source->horizon, &watch->view.stamp, slice,
-                                  &watch->view.bounds[slice], true, id, false);
-        if (*late)
-            log_warn("row %" PRId64 " of %s was found below the bound from which claims read: its"
-                     " id was drawn before its INSERT",
-                     id, watch->tables.outbox);
+        if (late) {
+            watch->full_at_ms = 0;
+            log_limit_line(&limit, LOG_WARN, clock_now_ms(),
+                           "row %" PRId64 " of %s was found below the bound from which claims"
+                           " read: its id was drawn before its INSERT",
+                           id, watch->tables.outbox);
+        }
     }
     mysql_free_result(rows);
     return 0;
@@ -459,12 +468,8 @@ static int tick(struct watch *watch, bool *has_claimed, struct error *error)
     if (status == 0 && !watch->is_blind &&
         horizon_tick(watch->source->horizon, &seen, &watch->view.stamp)) {
         status = scan(watch, error);
-        if (status == 0 && full) {
-            bool late;
-
-            status = look_below(watch, &late, error);
-            watch->full_at_ms = clock_now_ms() + (late ? 0 : FULL_MS);
-        }
+        if (status == 0 && full)
+            status = look_below(watch, error);
     }
     free(seen.holders);
     return status;

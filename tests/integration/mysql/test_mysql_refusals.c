@@ -50,6 +50,29 @@ TEST(a_new_row_with_the_id_of_a_sent_one_is_sent)
     assert_true(pending);
 }
 
+/* The other lane is of another process, which knows no bounds yet. */
+TEST(rows_that_were_sent_and_could_not_be_settled_are_not_sent_by_a_lane_that_knew_no_notes)
+{
+    struct lane_fixture *fixture = *state;
+    struct outbox *late = outbox_open(&fixture->options, NULL, "test/2");
+
+    assert_non_null(late);
+    fixture->options.durable_before_publish = false;
+    claim_by(fixture, late, &fixture->batch, &(struct claim_request){.payload_max = PAYLOAD_MAX});
+    sql(fixture, "INSERT INTO outbox (topic, `key`) SELECT 't', seq FROM numbers WHERE seq <= 100;"
+                 "CREATE TABLE uses (id BIGINT UNSIGNED NOT NULL,"
+                 " FOREIGN KEY (id) REFERENCES outbox (id)) ENGINE=InnoDB;"
+                 "INSERT INTO uses SELECT id FROM outbox");
+    for (claim(fixture); fixture->batch.count > 0; claim(fixture))
+        send_all(fixture);
+    assert_int_equal(
+        number_of(fixture, "SELECT COUNT(*) FROM outbox_parked WHERE state = 'unsettled'"), 100);
+    outbox_close(fixture->outbox);
+    fixture->outbox = late;
+    claim(fixture);
+    assert_int_equal(fixture->batch.count, 0);
+}
+
 static void on_row(void *closure, const json_t *row)
 {
     (void)closure;
