@@ -1,7 +1,9 @@
 /*
  * Claims while a sink is away: its rows stay in the outbox, and those of the other sinks are
  * claimed past them. Where a row goes is found by its topic, here and not by the server. The topics
- * that were found to go to such a sink are left out by the next claim itself.
+ * that were found to go to such a sink are left out by the next claim itself. It cannot name all of
+ * very many: bounds of the lane's own pass the rows that were dropped, and where no bound can rise,
+ * a claim reads ever more rows.
  */
 #include "mysql/away.h"
 
@@ -15,17 +17,32 @@ static void forget(struct away *away)
     away->count = 0;
 }
 
+int away_init(struct away *away, int slices)
+{
+    away->factor = AWAY_FACTOR;
+    away->horizon = horizon_open(slices);
+    return away->horizon != NULL ? 0 : -1;
+}
+
 void away_begin(struct away *away, uint64_t sinks)
 {
     if (away->sinks != sinks)
         forget(away);
     away->sinks = sinks;
-    away->has_learned = false;
+}
+
+void away_end(struct away *away, bool in_vain)
+{
+    if (!in_vain)
+        away->factor = AWAY_FACTOR;
+    else if (away->factor < AWAY_FACTOR_MAX)
+        away->factor *= 4;
 }
 
 void away_free(struct away *away)
 {
     forget(away);
+    horizon_close(away->horizon);
 }
 
 bool away_drops(struct away *away, const struct routes *routes, const char *topic, size_t len)
@@ -46,11 +63,8 @@ bool away_drops(struct away *away, const struct routes *routes, const char *topi
     for (int i = 0; i < away->count; i++)
         if (strlen(away->topics[i]) == len && memcmp(away->topics[i], topic, len) == 0)
             return true;
-    if (away->count < AWAY_TOPICS_MAX &&
-        (away->topics[away->count] = strndup(topic, len)) != NULL) {
+    if (away->count < AWAY_TOPICS_MAX && (away->topics[away->count] = strndup(topic, len)) != NULL)
         away->count++;
-        away->has_learned = true;
-    }
     return true;
 }
 

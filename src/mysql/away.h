@@ -2,21 +2,28 @@
 #define MYSQL_AWAY_H
 
 #include "mysql/tables.h"
+#include "outbox/slices/horizon.h"
 #include "route/route.h"
 
 #define AWAY_TOPICS_MAX 64
-#define AWAY_FACTOR 20 /* a claim that may have to drop rows reads so many times more */
+#define AWAY_FACTOR 20        /* a claim that may have to drop rows reads so many times more, */
+#define AWAY_FACTOR_MAX 50000 /* and more and more until it finds some */
 
 /* What a lane knows of the rows of sinks that are away. */
 struct away {
     uint64_t sinks; /* a bit for each */
     char *topics[AWAY_TOPICS_MAX];
     int count;
-    bool has_learned; /* the claim has met a topic that was not known */
+    int factor;
+    struct horizon *horizon; /* the bounds of the rows of the other sinks */
 };
 
-/* To be called before a claim. */
+/* Returns 0, or -1 when there is no memory. */
+int away_init(struct away *away, int slices);
+/* To be called before and after a claim. `in_vain`: all rows that it has read were dropped, and
+ * there may be more. */
 void away_begin(struct away *away, uint64_t sinks);
+void away_end(struct away *away, bool in_vain);
 void away_free(struct away *away);
 /* Whether a row of this topic is for a sink that is away. */
 bool away_drops(struct away *away, const struct routes *routes, const char *topic, size_t len);

@@ -258,7 +258,7 @@ static int limit_of(const struct outbox *outbox)
 /* How many rows it reads: some of them may be for sinks that are away. */
 static int rows_of(const struct outbox *outbox)
 {
-    return limit_of(outbox) * (outbox->away.sinks != 0 ? AWAY_FACTOR : 1);
+    return limit_of(outbox) * (outbox->away.sinks != 0 ? outbox->away.factor : 1);
 }
 
 static int64_t least_bound(const struct outbox *outbox)
@@ -430,31 +430,39 @@ static bool add(struct outbox *outbox, struct batch *batch, MYSQL_ROW row,
     return true;
 }
 
-/* Reads the rows of the claim. *seen: how many it had; those after the first that has no room are
- * only counted. */
-static int take_rows(struct outbox *outbox, struct batch *batch, int *seen, struct error *error)
+/* Reads the rows of the claim. *is_full: there may be more of them behind outbox->last. */
+static int take_rows(struct outbox *outbox, struct batch *batch, bool *is_full, struct error *error)
 {
     const unsigned long *lengths;
-    bool is_full = false; /* of as many rows as it may have, or is_cut */
-    bool is_cut = false;  /* there was no room for the bytes of a row */
+    int limit = rows_of(outbox);
+    int seen = 0;
+    bool is_cut = false; /* there was no room for the bytes of a row */
     int64_t bytes = 0;
     MYSQL_ROW row;
     int more;
 
-    *seen = 0;
+    *is_full = false; /* then the rest is only counted */
     if (db_stream(&outbox->session, error) < 0)
         return -1;
     while ((more = db_fetch(&outbox->session, &row, &lengths, error)) > 0) {
-        ++*seen;
-        if (is_full ||
-            away_drops(&outbox->away, outbox->routes, row[CLAIM_TOPIC], lengths[CLAIM_TOPIC]))
-            continue;
-        is_full = batch->count == limit_of(outbox);
-        is_cut = !is_full && !add(outbox, batch, row, lengths, &bytes);
-        is_full = is_full || is_cut;
+        int64_t id = number(row[CLAIM_ID]);
+
+        seen++;
+        if (!*is_full &&
+            !away_drops(&outbox->away, outbox->routes, row[CLAIM_TOPIC], lengths[CLAIM_TOPIC])) {
+            *is_full = batch->count == limit_of(outbox);
+            is_cut = !*is_full && !add(outbox, batch, row, lengths, &bytes);
+            *is_full = *is_full || is_cut;
+        }
+        if (!*is_full)
+            outbox->last = id;
     }
     if (more < 0)
         return -1;
+    *is_full = *is_full || seen == limit;
+    if (!*is_full)
+        outbox->last = INT64_MAX;
+    away_end(&outbox->away, *is_full && batch->count == 0);
     if (is_cut && outbox->level < CLAIM_LEVELS - 1)
         outbox->level++;
     else if (!is_cut && outbox->level > 0 && batch->count > 0 &&
@@ -542,18 +550,22 @@ static int check_bounds(struct outbox *outbox, struct error *error)
 
         if (row[0] == NULL
                 ? view->file != 0 && (uint32_t)slice != view->file
-                : slice < outbox->choice.count && number(row[0]) < view->bounds[slice].low)
+                : slice < outbox->choice.count && number(row[0]) < view->bounds[slice].low &&
+                      !away_drops(&outbox->away, outbox->routes, row[2],
+                                  mysql_fetch_lengths(rows)[2]))
             outbox->is_void = true;
     }
     mysql_free_result(rows);
-    if (outbox->is_void && outbox->source != NULL)
+    if (outbox->is_void && outbox->source != NULL) {
+        horizon_read(outbox->source->horizon, &outbox->server.identity, &outbox->view);
         horizon_reset(outbox->source->horizon, view->stamp.epoch);
+    }
     return 0;
 }
 
 /* Sends the claim and reads all its answers. */
 static int read_rows(struct outbox *outbox, struct batch *batch,
-                     const struct claim_request *request, const char *declined, int *seen,
+                     const struct claim_request *request, const char *declined, bool *is_full,
                      struct error *error)
 {
     char *sql = claim_statement(outbox, request, declined);
@@ -564,8 +576,8 @@ static int read_rows(struct outbox *outbox, struct batch *batch,
     outbox->is_void = false;
     if (sql == NULL)
         return error_no_memory(error);
-    if (db_send(&outbox->session, sql, error) == 0 && take_rows(outbox, batch, seen, error) == 0 &&
-        db_next(&outbox->session, error) == 0 &&
+    if (db_send(&outbox->session, sql, error) == 0 &&
+        take_rows(outbox, batch, is_full, error) == 0 && db_next(&outbox->session, error) == 0 &&
         take_around(outbox, &has_parked_keys, error) == 0 && check_bounds(outbox, error) == 0)
         status = db_next(&outbox->session, error); /* the savepoint */
     free(sql);
@@ -579,15 +591,11 @@ static int read_rows(struct outbox *outbox, struct batch *batch,
                : 0;
 }
 
-/* How far the claim has seen the rows of its slices, and whether there may be more to claim. */
-static void note_reach(struct outbox *outbox, struct batch *batch, int seen, int limit)
+/* How far the claim has come, and whether there may be more to claim. */
+static void note_reach(struct outbox *outbox, struct batch *batch, bool is_full)
 {
-    bool is_full = seen == limit || (outbox->away.sinks == 0 && batch->count < seen);
     struct slice_choice *choice = &outbox->choice;
 
-    outbox->last = INT64_MAX;
-    if (is_full && batch->count > 0)
-        outbox->last = number(batch->messages[batch->count - 1].id.data);
     if (batch->count > 0 && outbox->source != NULL)
         horizon_note_claimed(outbox->source->horizon, outbox->view.stamp.epoch,
                              number(batch->messages[batch->count - 1].id.data));
@@ -605,8 +613,8 @@ void claim_note_end(struct outbox *outbox)
     const struct horizon_bound from = {outbox->from, outbox->from};
 
     for (int i = 0; outbox->reports && i < outbox->locked_count; i++)
-        horizon_advance(outbox->source->horizon, &outbox->view.stamp, outbox->locked[i], &from,
-                        outbox->last, false);
+        horizon_advance(outbox->away.sinks != 0 ? outbox->away.horizon : outbox->source->horizon,
+                        &outbox->view.stamp, outbox->locked[i], &from, outbox->last, false);
     outbox->reports = false;
 }
 
@@ -642,12 +650,13 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
                  const char *declined, struct error *error)
 {
     bool of_outbox = claim_is_of_outbox(request);
-    int limit;
-    int seen = 0;
+    bool is_full = false;
 
     away_begin(&outbox->away, request->away);
-    limit = rows_of(outbox);
-    if (outbox->source != NULL)
+    if (outbox->source != NULL && of_outbox && request->away != 0)
+        horizon_read_while_away(outbox->away.horizon, outbox->source->horizon, request->away,
+                                &outbox->server.identity, &outbox->view);
+    else if (outbox->source != NULL)
         horizon_read(outbox->source->horizon, &outbox->server.identity, &outbox->view);
     choice_list_candidates(&outbox->choice, outbox->view.bounds, clock_now_ms());
     if ((of_outbox ? lock_free(outbox, error) : lock_due(outbox, request, declined, error)) < 0)
@@ -657,7 +666,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return claim_read_around(outbox, error);
     if (request->refused && end_lost_notes(outbox, error) < 0)
         return -1;
-    if (read_rows(outbox, batch, request, declined, &seen, error) < 0)
+    if (read_rows(outbox, batch, request, declined, &is_full, error) < 0)
         return -1;
     if (outbox->is_void && !request->refused) {
         batch_reset(batch);
@@ -665,14 +674,11 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return 0;
     }
     batch->is_asked = of_outbox;
-    /* rows of sinks that are away stay behind the bounds */
-    outbox->reports = of_outbox && outbox->source != NULL && request->away == 0;
+    outbox->reports = of_outbox && outbox->source != NULL;
     if (of_outbox)
-        note_reach(outbox, batch, seen, limit);
+        note_reach(outbox, batch, is_full);
     else
-        batch->has_more = seen == limit || batch->count < seen;
-    if (request->away != 0) /* else the rows that were dropped would be read again and again */
-        batch->has_more = outbox->away.has_learned || (batch->count > 0 && batch->has_more);
+        batch->has_more = is_full;
     if (batch->count == 0)
         return 0;
     return await_flush(outbox, error);

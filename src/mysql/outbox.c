@@ -20,7 +20,7 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
     outbox->routes = routes;
     outbox->name = strdup(name);
     if (outbox->name == NULL || choice_init(&outbox->choice, slices) < 0 ||
-        horizon_view_init(&outbox->view, slices) < 0) {
+        away_init(&outbox->away, slices) < 0 || horizon_view_init(&outbox->view, slices) < 0) {
         outbox_close(outbox);
         return NULL;
     }
@@ -69,6 +69,7 @@ void outbox_reopen(struct outbox *outbox, const struct outbox_options *options,
     outbox_abandon(outbox);
     forget_description(outbox);
     away_begin(&outbox->away, 0);
+    horizon_connected(outbox->away.horizon, &outbox->server.identity);
     outbox->options = options;
     outbox->routes = routes;
 }

@@ -365,22 +365,31 @@ TEST(the_horizon_rises_behind_sent_rows_and_not_past_an_open_insert)
     db_end(&writer);
 }
 
-TEST(the_rows_of_a_sink_that_is_away_stay_and_those_of_others_are_claimed_past_them)
+/* 600 rows of the sink that works, behind those of the other one. */
+static void assert_claimed_past(struct lane_fixture *fixture, const char *topic, int rounds,
+                                struct source *source)
 {
-    struct lane_fixture *fixture = *state;
     const struct claim_request request = {.payload_max = PAYLOAD_MAX, .away = 1};
     struct route entries[2] = {{.sink = 0}, {.sink = 1}};
     const struct routes routes = {.entries = entries, .count = 2};
-    char why[128];
+    char why[128], text[256];
     int claimed = 0;
 
     assert_int_equal(match_parse(&entries[0].match, "Away.>", why, sizeof why), 0);
     assert_int_equal(match_parse(&entries[1].match, "away.>", why, sizeof why), 0);
+    fixture->options.durable_before_publish = source != NULL;
     outbox_reopen(fixture->outbox, &fixture->options, &routes);
-    sql(fixture,
-        "ALTER TABLE outbox MODIFY topic VARCHAR(200) CHARACTER SET latin1;"
-        "INSERT INTO outbox (topic, `key`, payload) SELECT CONCAT('Away.', seq MOD 90), seq, 'p' FROM numbers WHERE seq <= 2000;"
-        "INSERT INTO outbox (topic, `key`, payload) SELECT CONCAT('away.', seq MOD 90), seq, 'p' FROM numbers WHERE seq <= 600");
+    assert_int_equal(outbox_share(fixture->outbox, source), 0);
+    sql(fixture, "ALTER TABLE outbox MODIFY topic VARCHAR(200) CHARACTER SET latin1");
+    for (int i = 0; i < rounds; i++) {
+        (void)snprintf(text, sizeof text,
+                       "INSERT INTO outbox (topic, `key`, payload)"
+                       " SELECT CONCAT('Away.', %s, '.%d'), seq, 'p' FROM numbers",
+                       topic, i);
+        sql(fixture, text);
+    }
+    sql(fixture, "INSERT INTO outbox (topic, `key`, payload)"
+                 " SELECT CONCAT('away.', seq), seq, 'p' FROM numbers WHERE seq <= 600");
     do {
         fixture->outbox->choice.width = fixture->outbox->choice.count;
         claim_by(fixture, fixture->outbox, &fixture->batch, &request);
@@ -395,4 +404,23 @@ TEST(the_rows_of_a_sink_that_is_away_stay_and_those_of_others_are_claimed_past_t
     assert_int_equal(fixture->batch.count, 500);
     match_free(&entries[0].match);
     match_free(&entries[1].match);
+}
+
+TEST(the_rows_of_a_sink_that_is_away_stay_and_those_of_others_are_claimed_past_them)
+{
+    struct lane_fixture *fixture = *state;
+
+    assert_claimed_past(fixture, "seq MOD 90", 1, fixture->shared.source);
+}
+
+TEST(so_are_they_past_many_rows_that_have_a_topic_each)
+{
+    struct lane_fixture *fixture = *state;
+
+    assert_claimed_past(fixture, "seq", 20, fixture->shared.source);
+}
+
+TEST(so_are_they_where_no_bound_rises)
+{
+    assert_claimed_past(*state, "seq", 20, NULL);
 }
