@@ -7,18 +7,23 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 struct outbox *outbox_open(const struct outbox_options *options, const struct routes *routes,
                            const char *name)
 {
     int slices = options->order == ORDER_KEY ? options->slices : TABLES_SLICES;
     struct outbox *outbox = calloc(1, sizeof *outbox);
+    uint64_t mark;
 
     if (outbox == NULL)
         return NULL;
     outbox->options = options;
     outbox->routes = routes;
     outbox->name = strdup(name);
+    if (getrandom(&mark, sizeof mark, 0) != sizeof mark)
+        mark = (uint64_t)clock_now_us();
+    (void)snprintf(outbox->mark, sizeof outbox->mark, "outbox-relay/%016" PRIx64, mark);
     if (outbox->name == NULL || choice_init(&outbox->choice, slices) < 0 ||
         away_init(&outbox->away, slices) < 0 || horizon_view_init(&outbox->view, slices) < 0) {
         outbox_close(outbox);
@@ -97,21 +102,41 @@ static int make_statements(struct outbox *outbox, struct error *error)
 }
 
 /* Without a client the session before this one may still hold its locks: the server would find
- * that out late. It ends also a COMMIT that was not answered, one way or the other. */
+ * that out late. It is known by a lock that only this lane's sessions have, because after a restart
+ * of the server its number may be that of any other session. */
 static void end_previous(struct outbox *outbox)
 {
-    char sql[64];
+    MYSQL_RES *rows;
+    MYSQL_ROW row;
+    char sql[96];
     struct error ignored;
 
-    if (outbox->unconfirmed_session == 0)
-        return;
-    (void)snprintf(sql, sizeof sql, "KILL CONNECTION %lu", outbox->unconfirmed_session);
-    (void)db_execute(&outbox->session, sql, &ignored); /* it has ended, usually */
-    outbox->unconfirmed_session = 0;
+    (void)snprintf(sql, sizeof sql, "SELECT IS_USED_LOCK('%s')", outbox->mark);
+    rows = db_query(&outbox->session, sql, &ignored);
+    row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+    if (row != NULL && row[0] != NULL) {
+        (void)snprintf(sql, sizeof sql, "KILL CONNECTION %s", row[0]);
+        (void)db_execute(&outbox->session, sql, &ignored); /* it has ended, usually */
+    }
+    mysql_free_result(rows);
+}
+
+/* Waits for the end of the session before this one, which ends also a COMMIT that was not answered,
+ * one way or the other. */
+static int take_over(struct outbox *outbox, struct error *error)
+{
+    MYSQL_RES *rows;
+    char sql[96];
+
+    end_previous(outbox);
+    (void)snprintf(sql, sizeof sql, "SELECT GET_LOCK('%s', %d)", outbox->mark, DB_LOCK_S);
+    rows = db_query(&outbox->session, sql, error);
+    mysql_free_result(rows);
+    return rows != NULL ? 0 : -1;
 }
 
 /* Logs whether a COMMIT has taken effect whose answer was lost, by the first row that it settled.
- * The session that sent it has been killed. */
+ * The session that sent it has ended. */
 static void look_up_commit(struct outbox *outbox)
 {
     char from[24];
@@ -145,8 +170,7 @@ static int connect_session(struct outbox *outbox, struct error *error)
     outbox->connections++;
     if (db_open(&outbox->session, &options, outbox->name, error) < 0)
         return -1;
-    end_previous(outbox);
-    if (outbox->session.conn == NULL ||
+    if (take_over(outbox, error) < 0 ||
         db_server_read(&outbox->server, &outbox->session, error) < 0)
         return db_abort(&outbox->session);
     if (db_server_check(&outbox->server, outbox->options, error) < 0) {

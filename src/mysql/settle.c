@@ -99,14 +99,11 @@ static int release(struct outbox *outbox, struct batch *batch, struct error *err
 static int commit(struct outbox *outbox, const struct batch *batch, struct error *error)
 {
     int64_t id = strtoll(batch->messages[0].id.data, NULL, 10);
-    unsigned long session = mysql_thread_id(outbox->session.conn);
 
     if (db_execute(&outbox->session, "COMMIT", error) >= 0)
         return 0;
-    if (outbox->session.failure == DB_FAILURE_SESSION) {
+    if (outbox->session.failure == DB_FAILURE_SESSION)
         outbox->unconfirmed_id = batch->parked ? 0 : id;
-        outbox->unconfirmed_session = session;
-    }
     return -1;
 }
 

@@ -57,6 +57,7 @@ struct outbox {
     const struct outbox_options *options;
     const struct routes *routes;
     char *name;
+    char mark[32];         /* the name of the lock that each session of this lane has */
     struct source *source; /* NULL: none is shared */
     struct db_session session;
     struct tables tables;
@@ -87,7 +88,6 @@ struct outbox {
 
     /* a COMMIT without an answer */
     int64_t unconfirmed_id; /* of the first row that it settled; 0: none */
-    unsigned long unconfirmed_session;
 };
 
 /* Locks slices and claims their rows (claim.c); settles them (settle.c). */

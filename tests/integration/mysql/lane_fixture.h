@@ -116,6 +116,21 @@ static inline void *run_watcher(void *shared)
     return NULL;
 }
 
+/* For what the watcher would see, or would be in the way of. */
+static inline void end_watcher(struct lane_fixture *fixture)
+{
+    fixture->options.durable_before_publish = false;
+    stop_request(&fixture->stop);
+    (void)pthread_join(fixture->watcher, NULL);
+    stop_free(&fixture->stop);
+}
+
+static inline void begin_watcher(struct lane_fixture *fixture)
+{
+    assert_int_equal(stop_init(&fixture->stop), 0);
+    assert_int_equal(pthread_create(&fixture->watcher, NULL, run_watcher, &fixture->shared), 0);
+}
+
 static inline struct outbox *open_lane(struct lane_fixture *fixture)
 {
     struct outbox *outbox = outbox_open(&fixture->options, NULL, "test/1");

@@ -70,21 +70,6 @@ TEST(bounds_are_void_where_locks_cannot_be_read_any_longer)
     assert_true(claimed);
 }
 
-/* Without the watcher no tick sees what is done to the table. */
-static void end_watcher(struct lane_fixture *fixture)
-{
-    fixture->options.durable_before_publish = false;
-    stop_request(&fixture->stop);
-    (void)pthread_join(fixture->watcher, NULL);
-    stop_free(&fixture->stop);
-}
-
-static void begin_watcher(struct lane_fixture *fixture)
-{
-    assert_int_equal(stop_init(&fixture->stop), 0);
-    assert_int_equal(pthread_create(&fixture->watcher, NULL, run_watcher, &fixture->shared), 0);
-}
-
 static void assert_sent_in_order(struct lane_fixture *fixture, int wanted)
 {
     int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;

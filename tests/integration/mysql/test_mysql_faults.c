@@ -170,6 +170,60 @@ TEST(a_lane_that_is_killed_at_any_statement_settles_every_row_at_last_and_in_ord
         assert_int_equal(last[i], 100 * rounds);
 }
 
+/* The numbers of sessions begin again. */
+static void connect_by_number(struct db_session *session, const char *url, unsigned long number)
+{
+    do {
+        db_end(session);
+        connect_to(session, url);
+    } while (mysql_thread_id(session->conn) < number);
+    assert_int_equal(mysql_thread_id(session->conn), number);
+}
+
+TEST(a_session_that_has_the_number_of_a_lane_s_last_one_is_not_ended)
+{
+    struct lane_fixture *fixture = *state;
+    struct db_session innocent = {.conn = NULL};
+    unsigned long number;
+    int settled;
+
+    end_watcher(fixture);
+    sql(fixture, "INSERT INTO outbox (topic) VALUES ('t')");
+    for (number = 0; number < 50; number = mysql_thread_id(innocent.conn)) {
+        db_end(&innocent);
+        connect_to(&innocent, fixture->url);
+    }
+    claim(fixture);
+    number = mysql_thread_id(fixture->outbox->session.conn);
+    fixture->batch.messages[0].outcome = OUTCOME_UNSENT;
+    assert_int_equal(system("tests/support/services kill mariadb"), 0);
+    settled = outbox_settle(fixture->outbox, &fixture->batch, NULL, &fixture->error);
+    assert_int_equal(system("tests/support/services start mariadb"), 0);
+    assert_int_equal(settled, -1);
+    connect_by_number(&innocent, fixture->url, number);
+    assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), 0);
+    assert_true(db_execute(&innocent, "DO 1", &fixture->error) >= 0);
+    db_end(&innocent);
+    db_end(&fixture->db);
+    connect_to(&fixture->db, fixture->url);
+    begin_watcher(fixture);
+}
+
+TEST(a_lane_s_session_ends_the_one_before_it)
+{
+    struct lane_fixture *fixture = *state;
+    MYSQL *left;
+
+    sql(fixture, "INSERT INTO outbox (topic) VALUES ('t')");
+    claim(fixture);
+    left = fixture->outbox->session.conn;
+    fixture->outbox->session.conn = NULL;
+    claim(fixture);
+    assert_int_equal(fixture->batch.count, 1);
+    send_all(fixture);
+    mysql_close(left);
+}
+
 TEST(rows_are_on_disk_before_they_are_claimed)
 {
     struct lane_fixture *fixture = *state;
