@@ -337,17 +337,21 @@ static int add_holders(struct horizon_tick *tick, MYSQL_RES *rows, bool prepared
     return 0;
 }
 
-/* Reads them into the tick. Where the server does not show them *is_blind is set. */
+/* Reads them into the tick. *is_blind: the role may not, or the server cannot; that may change. */
 static int read_holders(struct watch *watch, struct horizon_tick *tick, bool prepared,
                         bool *is_blind, struct error *error)
 {
     MYSQL_RES *rows =
         prepared ? db_query(&watch->session, "XA RECOVER", error)
                  : tables_query(&watch->tables, &watch->session, db_sql_holders, NULL, error);
+    bool was_blind = *is_blind;
     int status;
 
-    if (rows == NULL && watch->session.failure == DB_FAILURE_STATEMENT) {
-        *is_blind = true;
+    *is_blind = rows == NULL && watch->session.failure == DB_FAILURE_STATEMENT &&
+                error->kind == ERROR_PERMANENT;
+    if (*is_blind && was_blind)
+        return 0;
+    if (*is_blind) {
         if (!prepared) /* what would show that the bounds are void cannot be read any longer */
             horizon_reset(watch->source->horizon, watch->view.stamp.epoch);
         log_event(LOG_INFO, LOG_FIELDS(.error = error->text),
@@ -462,8 +466,7 @@ static int tick(struct watch *watch, bool *has_claimed, struct error *error)
     seen.drawn = horizon_highest_claimed(watch->source->horizon, has_claimed);
     if (read_drawn(watch, &seen, error) == 0 &&
         read_holders(watch, &seen, false, &watch->is_blind, error) == 0 &&
-        (watch->is_blind_to_xa ||
-         read_holders(watch, &seen, true, &watch->is_blind_to_xa, error) == 0))
+        read_holders(watch, &seen, true, &watch->is_blind_to_xa, error) == 0)
         status = 0;
     if (status == 0 && !watch->is_blind &&
         horizon_tick(watch->source->horizon, &seen, &watch->view.stamp)) {
@@ -485,8 +488,6 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
     if (watch->view.stamp.epoch == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                          "database: the lanes are connected to another server");
-    if (watch->is_blind)
-        return 0;
     if (tick(watch, &has_claimed, error) < 0)
         return -1;
     *again_ms = clock_now_ms() + (has_claimed ? TICK_BUSY_MS : TICK_IDLE_MS);

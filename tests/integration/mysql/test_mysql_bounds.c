@@ -153,6 +153,18 @@ static uint64_t lowered(struct lane_fixture *fixture)
     return count;
 }
 
+TEST(bounds_rise_again_when_locks_can_be_read_again)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture, "INSERT INTO outbox (topic, `key`) SELECT 't', seq FROM numbers WHERE seq <= 100");
+    raise_bound_to(fixture, 100);
+    sql(fixture, "UNINSTALL SONAME 'metadata_lock_info'");
+    await_void_bounds(fixture);
+    sql(fixture, "INSTALL SONAME 'metadata_lock_info'");
+    raise_bound_to(fixture, 100);
+}
+
 /* Of the slices that are not locked. */
 static int64_t least_bound(struct lane_fixture *fixture)
 {
