@@ -164,3 +164,96 @@ TEST(so_are_rows_of_transactions_that_are_prepared_and_committed_by_another_sess
 {
     relay_beside(*state, true);
 }
+
+/* ---- the premise of the horizon: a commit is visible before its metadata lock is gone ---- */
+
+#define COMMITTERS 4
+#define LOOKS 2000
+
+struct committer {
+    const char *url;
+    atomic_bool *end;
+    unsigned long connection;
+    _Atomic long long id; /* of the row that is inserted, and is or is being committed */
+};
+
+static void *commit_rows(void *closure)
+{
+    struct committer *committer = closure;
+    struct db_session session;
+
+    connect_to(&session, committer->url);
+    committer->connection = mysql_thread_id(session.conn);
+    while (!atomic_load(committer->end)) {
+        must(&session, "START TRANSACTION");
+        must(&session, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
+        atomic_store(&committer->id, ask(&session, "SELECT LAST_INSERT_ID()"));
+        must(&session, "COMMIT");
+    }
+    db_end(&session);
+    return NULL;
+}
+
+static bool has_lock(struct lane_fixture *fixture, const struct committer *committer)
+{
+    char text[320];
+
+    (void)snprintf(text, sizeof text, "%s = %lu AND OBJECT_NAME = 'outbox'",
+                   "SELECT COUNT(*) FROM performance_schema.metadata_locks JOIN"
+                   " performance_schema.threads ON THREAD_ID = OWNER_THREAD_ID"
+                   " WHERE OBJECT_SCHEMA = DATABASE() AND PROCESSLIST_ID",
+                   committer->connection);
+    if (strstr(mysql_get_server_info(fixture->db.conn), "MariaDB") != NULL)
+        (void)snprintf(text, sizeof text,
+                       "SELECT COUNT(*) FROM information_schema.METADATA_LOCK_INFO WHERE"
+                       " TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'outbox' AND THREAD_ID = %lu",
+                       committer->connection);
+    return number_of(fixture, text) > 0;
+}
+
+static bool is_visible(struct lane_fixture *fixture, long long id)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof text, "SELECT COUNT(*) FROM outbox WHERE id = %lld", id);
+    return number_of(fixture, text) > 0;
+}
+
+/* Looks at a row that was inserted under a lock: at the lock first, as the watch does, or at the
+ * row first. The lock may be that of the next row, so that only its absence says something. */
+TEST(a_commit_is_visible_before_its_metadata_lock_is_gone)
+{
+    struct lane_fixture *fixture = *state;
+    struct committer committers[COMMITTERS];
+    pthread_t threads[COMMITTERS];
+    atomic_bool end = false;
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+    int looks = 0, invisible = 0, other_way_round = 0;
+
+    for (int i = 0; i < COMMITTERS; i++) {
+        committers[i] = (struct committer){.url = fixture->url, .end = &end};
+        assert_int_equal(pthread_create(&threads[i], NULL, commit_rows, &committers[i]), 0);
+    }
+    for (int i = 0; looks < LOOKS || other_way_round == 0; i++) {
+        struct committer *committer = &committers[i % COMMITTERS];
+        long long id = atomic_load(&committer->id);
+
+        if (clock_left_ms(deadline_ms) == 0 || invisible > 0)
+            break;
+        if (id == 0)
+            continue;
+        if (i / COMMITTERS % 2 == 0 && !has_lock(fixture, committer)) {
+            looks++;
+            invisible += !is_visible(fixture, id);
+        } else if (i / COMMITTERS % 2 != 0 && !is_visible(fixture, id)) {
+            other_way_round += !has_lock(fixture, committer);
+        }
+    }
+    atomic_store(&end, true);
+    for (int i = 0; i < COMMITTERS; i++)
+        (void)pthread_join(threads[i], NULL);
+    print_message("%d looks; the other way round %d rows were invisible\n", looks, other_way_round);
+    assert_int_equal(invisible, 0);
+    assert_true(looks > 0);
+    assert_true(other_way_round > 0);
+}
