@@ -2,9 +2,9 @@
  * The watcher's session: it flushes the log for the lanes, looks for new rows in their place, keeps
  * the horizon, and writes what the process says of itself into the control table.
  *
- * The horizon (docs/internals/horizon-mysql.md has the proof) needs to know who may still commit a row
- * with a low id. A statement takes a metadata lock on the outbox before it draws its first id, and
- * the server releases it only after the commit is visible; so whoever has inserted and not
+ * The horizon (docs/internals/horizon-mysql.md has the proof) needs to know who may still commit a
+ * row with a low id. A statement takes a metadata lock on the outbox before it draws its first id,
+ * and the server releases it only after the commit is visible; so whoever has inserted and not
  * committed has one. A transaction that was prepared by XA PREPARE and has lost its session may
  * have none: XA RECOVER lists it. Where the locks cannot be read, nothing raises the bounds, and
  * claims read from the front of the table.
