@@ -155,15 +155,19 @@ def kafka_version():
     return re.search(r"KAFKA_VERSION=(\S+)", (ROOT / "tests/support/services.d/kafka.sh").read_text())[1]
 
 
-def about():
+def machine():
     processor = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
     memory = re.search(r"MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text())
     return {"cores": len(os.sched_getaffinity(0)), "processor": processor[1] if processor else platform.machine(),
             "memory_gib": round(int(memory[1]) / 1048576), "system": platform.freedesktop_os_release()["PRETTY_NAME"],
-            "kernel": platform.release(), "postgresql": sql("SHOW server_version").split()[0],
-            **{name: sql(f"SHOW {name}") for name in report.SETTINGS},
+            "kernel": platform.release(),
             "nats-server": output_of("nats-server", "--version").removeprefix("nats-server: v"),
             "kafka": kafka_version(), "librdkafka": output_of("pkg-config", "--modversion", "rdkafka"),
             "nats.c": output_of("pkg-config", "--modversion", "libnats"),
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "commit": output_of("git", "describe", "--always", "--dirty")}
+
+
+def about():
+    return machine() | {"postgresql": sql("SHOW server_version").split()[0],
+                        **{name: sql(f"SHOW {name}") for name in report.SETTINGS}}

@@ -12,7 +12,7 @@ import time
 
 import cpu
 import tap
-from common import (COLD_KEY, FOLDER, RELAY, ROOT, delete_destination, drain, fill, make_tables, new_destination, sql,
+from common import (COLD_KEY, DATABASE, FOLDER, RELAY, ROOT, delete_destination, drain, fill, make_tables, new_destination, sql,
                     write_config)
 
 KEYS = {"cold": COLD_KEY, "hot": "'k' || i % 10"}
@@ -83,8 +83,8 @@ def unsent(on_sent):
 
 
 def servers_s(sink, way=DIRECT):
-    """Returns the CPU seconds so far of PostgreSQL, of the broker, and of a proxy if there is one."""
-    found = {"postgres_s": cpu.tree_s(pid_of("postgres")),
+    """Returns the CPU seconds so far of PostgreSQL (or what is in its place), of the broker, and of a proxy if there is one."""
+    found = {"postgres_s": cpu.tree_s(pid_of(DATABASE)),
              "broker_s": cpu.tree_s(pid_of(sink)) if sink in SERVERS else 0.0}
     return found | ({"link_s": cpu.tree_s(way.proxy)} if way.proxy else {})
 

@@ -13,9 +13,10 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RELAY = os.environ.get("RELAY", ROOT / "build/outbox-relay")
+DATABASE = os.environ.get("DATABASE") or "postgres"
+RELAY = os.environ.get("RELAY", ROOT / f"build/outbox-relay{'' if DATABASE == 'postgres' else '-mysql'}")
 READER = ROOT / "build/reader"
-URL = os.environ["TEST_PG_URL"]
+URL = os.environ.get("TEST_PG_URL", "")
 FOLDER = pathlib.Path(os.environ["TEST_DIR"])
 
 NUMBERS = itertools.count(1)

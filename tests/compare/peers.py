@@ -9,6 +9,7 @@ import time
 import cells
 import table
 from common import FOLDER, RELAY, ROOT, ended_with, write_config
+from databases import DATABASE, MariaDB
 
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = ROOT / "build/compare"
@@ -93,8 +94,10 @@ class Debezium:
     def prepare(self, run):
         config = write_config(run.sink, run.name, lanes=2, on_sent="mark", url=run.url, order="key")
         subprocess.run([RELAY, "init", "-c", config], check=True, stdout=subprocess.DEVNULL)
-        texts = [(HERE / f"debezium{part}.properties").read_text() for part in ("", f"-{run.sink}", *self.more)]
-        values = {"port": os.environ["TEST_PG_PORT"], "database": run.database, "folder": run.folder,
+        run.sql(DATABASE.OUTBOX)
+        texts = [(HERE / f"debezium{part}.properties").read_text()
+                 for part in ("", f"-{DATABASE.NAME}", f"-{run.sink}", *self.more)]
+        values = {"port": DATABASE.port(), "database": run.database, "folder": run.folder,
                   "server": cells.SERVERS[run.sink], "stream": run.name}
         text = "\n".join(texts)
         for name, value in values.items():
@@ -106,9 +109,8 @@ class Debezium:
         return subprocess.Popen(self.command, cwd=run.folder, stdout=run.log, stderr=run.log)
 
     def reads(self, run):
-        """Whether its slot is in use: rows that are inserted from then on are read, now or later."""
-        return run.sql("SELECT count(*) FROM pg_replication_slots WHERE active"
-                       " AND database = current_database()") == "1"
+        """Rows that are inserted from then on are read, now or later."""
+        return run.holds(DATABASE.READING)
 
     def stop(self, run, process):
         """Once its position is in its file. Otherwise it would begin with an event whose topic the run has deleted, wait
@@ -128,8 +130,7 @@ class Debezium:
             run.sql(f"DELETE FROM outbox WHERE id <= {end}")
 
     def clean(self, run):
-        run.sql("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
-                " WHERE database = current_database()")
+        DATABASE.let_go(run)
 
 
 def log_end():
@@ -138,7 +139,9 @@ def log_end():
 
 # "As installed", and what each can be set to where speed counts.
 ALL = (Ours("ours", {"lanes": 2, "on_sent": "mark"}),
-       Ours("ours-tuned", {"lanes": 4, "on_sent": "delete"}, "--notify"),
+       Ours("ours-tuned", {"lanes": 4, "on_sent": "delete"}, *DATABASE.TUNED_INIT),
        Ours("ours-position", {"lanes": 2, "on_sent": "position"}),
        Debezium("debezium"),
        Debezium("debezium-tuned", "-tuned"))
+if isinstance(DATABASE, MariaDB):  # which has no "position"
+    ALL = tuple(peer for peer in ALL if peer.name != "ours-position")

@@ -6,10 +6,10 @@ NAMES = {"ours": "outbox-relay, as installed", "ours-tuned": "outbox-relay, tune
          "ours-position": "outbox-relay, position",
          "debezium": "Debezium Server, as installed", "debezium-tuned": "Debezium Server, tuned"}
 FAULTS = ("lost", "twice", "behind")
-SHORT = ("messages/s", "relay CPU", "PostgreSQL CPU", "and cleanup", "broker CPU", "MiB", "200/s", "1,000/s", "restart", "repeats")
+SHORT = ("messages/s", "relay CPU", "database CPU", "and cleanup", "broker CPU", "MiB", "200/s", "1,000/s", "restart", "repeats")
 FULL = SHORT + ("start CPU, s", "start to last message, s")
 UNITS = ("CPU in seconds a million messages, that of the relay without its start; and cleanup: with"
-         " that of PostgreSQL until the rows are gone, by purge, or by DELETE and its decoding, and VACUUM; 200/s and 1,000/s: from COMMIT to the"
+         " that of the database until the rows are gone, by purge, or by DELETE and its decoding, and VACUUM; 200/s and 1,000/s: from COMMIT to the"
          " consumer, p50 / p99 in ms; restart: seconds from the start after SIGKILL to the first new message; repeats"
          " after it.")
 
@@ -49,7 +49,7 @@ def shown(values, digits, full):
 def cells_of(runs, events, full):
     """The values of one line: a peer and a broker."""
     def each(name, digits):
-        return shown([run[name] for run in runs], digits, full)
+        return shown([run.get(name) for run in runs], digits, full)
 
     def cpu(part):
         return shown([per_million(run, part, events) for run in runs], 1, full)
@@ -57,9 +57,9 @@ def cells_of(runs, events, full):
     def latency(rate):
         return f"{each(f'p50_{rate}', 1)} / {each(f'p99_{rate}', 1)}"
 
-    whole = [run | {"whole_life_s": run["postgres_s"] + run["cleanup_s"]} for run in runs]
+    whole = [run | {"whole_life_s": run["database_s"] + run["cleanup_s"]} for run in runs]
     life = shown([per_million(run, "whole_life", events) for run in whole], 1, full)
-    line = [each("rate", 0), cpu("relay"), cpu("postgres"), life, cpu("broker"), each("peak_mib", 0), latency(200),
+    line = [each("rate", 0), cpu("relay"), cpu("database"), life, cpu("broker"), each("peak_mib", 0), latency(200),
             latency(1000), each("restart_s", 2), each("kill_twice", 0)]
     return line + [each("start_s", 1), each("whole_s", 1)] if full else line
 
@@ -92,8 +92,7 @@ def verdict(found):
 def machine(found):
     about = found["about"]
     return (f"{about['date']}, {about['processor']}, {about['cores']} cores, {about['memory_gib']} GiB,"
-            f" {about['system']}, Linux {about['kernel']}; PostgreSQL {about['postgresql']} (wal_level logical for"
-            f" all), Kafka {about['kafka']}, nats-server {about['nats-server']} (file); commit {about['commit']}. Load"
+            f" {about['system']}, Linux {about['kernel']}; {about['database']}, Kafka {about['kafka']}, nats-server {about['nats-server']} (file); commit {about['commit']}. Load"
             f" average {about['load_before']:.1f} at the start, {about['load_after']:.1f} at the end.")
 
 
@@ -112,9 +111,10 @@ def page(found):
 def line(run):
     """One run, for somebody who waits."""
     restart = run["restart_s"]
+    latency = f"  1,000/s {run['p50_1000']:.1f} / {run['p99_1000']:.1f} ms" if "p50_1000" in run else ""
     return (f"{run['sink']:5}  {run['peer']:14}  {run['rate']:8,.0f}/s  relay {run['relay_s']:.1f} s"
-            f"  PostgreSQL {run['postgres_s']:.1f} + {run['cleanup_s']:.1f} s  {run['peak_mib']:,.0f} MiB  1,000/s {run['p50_1000']:.1f} /"
-            f" {run['p99_1000']:.1f} ms  restart {'–' if restart is None else f'{restart:.2f} s'}"
+            f"  database {run['database_s']:.1f} + {run['cleanup_s']:.1f} s  {run['peak_mib']:,.0f} MiB{latency}"
+            f"  restart {'–' if restart is None else f'{restart:.2f} s'}"
             f"{'  ' + str(broken(run)) if broken(run) else ''}")
 
 
