@@ -337,6 +337,17 @@ static int add_holders(struct horizon_tick *tick, MYSQL_RES *rows, bool prepared
     return 0;
 }
 
+static bool has_null(MYSQL_RES *rows)
+{
+    MYSQL_ROW row;
+    bool found = false;
+
+    while (!found && (row = mysql_fetch_row(rows)) != NULL)
+        found = row[0] == NULL;
+    mysql_data_seek(rows, 0);
+    return found;
+}
+
 /* Reads them into the tick. *is_blind: the role may not, or the server cannot; that may change. */
 static int read_holders(struct watch *watch, struct horizon_tick *tick, bool prepared,
                         bool *is_blind, struct error *error)
@@ -347,22 +358,20 @@ static int read_holders(struct watch *watch, struct horizon_tick *tick, bool pre
     bool was_blind = *is_blind;
     int status;
 
-    *is_blind = rows == NULL && watch->session.failure == DB_FAILURE_STATEMENT &&
-                error->kind == ERROR_PERMANENT;
-    if (*is_blind && was_blind)
-        return 0;
-    if (*is_blind) {
+    *is_blind = rows != NULL ? has_null(rows)
+                             : watch->session.failure == DB_FAILURE_STATEMENT &&
+                                   error->kind == ERROR_PERMANENT;
+    if (*is_blind && !was_blind) {
         if (!prepared) /* what would show that the bounds are void cannot be read any longer */
             horizon_reset(watch->source->horizon, watch->view.stamp.epoch);
-        log_event(LOG_INFO, LOG_FIELDS(.error = error->text),
+        log_event(LOG_INFO, LOG_FIELDS(.error = rows == NULL ? error->text : NULL),
                   prepared ? "transactions that are prepared by XA cannot be read"
                            : "metadata locks cannot be read: claims read from the front of the"
                              " table, which takes longer beside a long transaction");
-        return 0;
     }
     if (rows == NULL)
-        return -1;
-    status = add_holders(tick, rows, prepared, error);
+        return *is_blind ? 0 : -1;
+    status = *is_blind ? 0 : add_holders(tick, rows, prepared, error);
     mysql_free_result(rows);
     return status;
 }
