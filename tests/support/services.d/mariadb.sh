@@ -1,16 +1,25 @@
 # MariaDB for tests/support/services: a private server from the installed binaries, durable, without passwords on
 # 127.0.0.1 and on a socket in its folder. It never touches a server that is already on the machine.
-# TEST_MARIADB_OPTIONS="a = 1; b = 2" adds lines to its configuration.
+# TEST_MARIADB_OPTIONS="a = 1; b = 2" adds lines to its configuration. TEST_MARIADB_ROOT=FOLDER: where another version,
+# or MySQL, was unpacked, and a script starts it (tests/matrix/matrix).
 
+mariadb_program() {
+    if [[ -z ${TEST_MARIADB_ROOT:-} ]]; then echo mariadbd; else ls "$TEST_MARIADB_ROOT"/start/*; fi
+}
+
+mariadb_is_mysql() { [[ $(mariadb_program) == */mysqld ]]; }
+
+# A server that starts removes the temporary tables of all that have its tmpdir.
 mariadb_settings() {
     cat <<END
-[mariadbd]
+[mysqld]
 datadir = $TEST_DIR/mariadb/data
+tmpdir = $TEST_DIR/mariadb
 socket = $TEST_DIR/mariadb/socket
 pid-file = $TEST_DIR/mariadb/pid
 port = $1
 bind-address = 127.0.0.1
-plugin-load-add = metadata_lock_info
+$(if mariadb_is_mysql; then printf 'mysqlx = OFF\nsecure-file-priv =\n'; else echo plugin-load-add = metadata_lock_info; fi)
 skip-name-resolve
 max_connections = 200
 innodb_buffer_pool_size = 256M
@@ -19,21 +28,36 @@ END
     tr ';' '\n' <<<"${TEST_MARIADB_OPTIONS:-}"
 }
 
+# The tables of the system, a database, and who comes by the port.
+mariadb_install() { # FILE: its configuration
+    local data=${TEST_MARIADB_ROOT:-}/usr/share/mariadb/mariadb_system_tables
+    if mariadb_is_mysql; then
+        echo "CREATE DATABASE test; CREATE USER root@'127.0.0.1'; GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;" >"$1.sql"
+        "$(mariadb_program)" --defaults-file="$1" --initialize-insecure --init-file="$1.sql"
+        return
+    fi
+    if [[ -z ${TEST_MARIADB_ROOT:-} ]]; then
+        mariadb-install-db --defaults-file="$1" --auth-root-authentication-method=normal --skip-test-db >/dev/null || return 1
+    else
+        mkdir -p "$TEST_DIR/mariadb/data" && { printf '%s;\n' 'CREATE DATABASE mysql' 'USE mysql' 'SET @skip_auth_anonymous = 1'; cat "$data.sql" "${data}_data.sql"; } |
+            "$(mariadb_program)" --defaults-file="$1" --bootstrap || return 1
+    fi
+    "$(mariadb_program)" --defaults-file="$1" --bootstrap <<<'CREATE DATABASE test CHARACTER SET utf8mb4;'
+}
+
 mariadb_create() {
     local dir=$TEST_DIR/mariadb port
-    command -v mariadbd || { echo "mariadb-server is not installed"; return 1; }
+    command -v "$(mariadb_program)" || { echo "mariadb-server is not installed"; return 1; }
     port=$(free_port) || return 1
     echo "$port" >"$dir/port"
     mariadb_settings "$port" >"$dir/my.cnf"
-    mariadb-install-db --defaults-file="$dir/my.cnf" --auth-root-authentication-method=normal \
-        --skip-test-db >/dev/null || return 1
-    mariadbd --defaults-file="$dir/my.cnf" --bootstrap <<<'CREATE DATABASE test CHARACTER SET utf8mb4;'
+    mariadb_install "$dir/my.cnf"
 }
 
 mariadb_launch() {
     local dir=$TEST_DIR/mariadb
     rm -f "$dir/socket"
-    setsid mariadbd --defaults-file="$dir/my.cnf" </dev/null >>"$dir/log" 2>&1 &
+    setsid "$(mariadb_program)" --defaults-file="$dir/my.cnf" </dev/null >>"$dir/log" 2>&1 &
     echo $! >"$dir/pid"
 }
 
