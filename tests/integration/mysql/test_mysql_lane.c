@@ -166,17 +166,55 @@ TEST(a_parked_row_holds_back_the_later_rows_of_its_key_and_releases_them_in_orde
     decide(&fixture->batch.messages[1], OUTCOME_SENT, 0, NULL);
     settle(fixture);
 
+    claim_parked(fixture);
+    assert_int_equal(fixture->batch.count, 3);
     for (int i = 0; i < 3; i++) {
         static const char *const payloads[] = {"1", "2", "4"};
 
-        claim_parked(fixture);
-        assert_int_equal(fixture->batch.count, 1);
-        assert_text(fixture->batch.messages[0].payload, payloads[i]);
-        send_all(fixture);
+        assert_text(fixture->batch.messages[i].payload, payloads[i]);
     }
+    send_all(fixture);
     claim_parked(fixture);
     assert_int_equal(fixture->batch.count, 0);
     assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox_parked"), 0);
+}
+
+TEST(the_rows_behind_a_parked_one_are_claimed_with_it_up_to_one_that_waits_for_something_else)
+{
+    struct lane_fixture *fixture = *state;
+    static const char *const claimed[] = {"1", "2"};
+
+    sql(fixture,
+        "INSERT INTO outbox (id, topic, `key`, payload) VALUES (10, 't', 'k', '1'), (20, 't', 'k', '2'),"
+        " (30, 't', 'k', '3'), (40, 't', 'k', '4')");
+    claim(fixture);
+    decide(&fixture->batch.messages[0], OUTCOME_PARK, 0, "no");
+    decide(&fixture->batch.messages[1], OUTCOME_BEHIND, 0, "waits");
+    decide(&fixture->batch.messages[2], OUTCOME_DEAD, 0, "too large");
+    decide(&fixture->batch.messages[3], OUTCOME_BEHIND, 0, "waits");
+    settle(fixture);
+    for (int times = 0; times < 2; times++) {
+        claim_parked(fixture);
+        assert_int_equal(fixture->batch.count, 2);
+        for (int i = 0; i < 2; i++)
+            assert_text(fixture->batch.messages[i].payload, claimed[i]);
+        decide(&fixture->batch.messages[0], OUTCOME_PARK, 0, "no");
+        decide(&fixture->batch.messages[1], OUTCOME_BEHIND, 0, "waits");
+        settle(fixture);
+    }
+    sql(fixture, "INSERT INTO outbox (id, topic, `key`, payload) VALUES (15, 't', 'k', '1.5')");
+    claim_parked(fixture);
+    assert_int_equal(fixture->batch.count, 1);
+    send_all(fixture);
+    claim_parked(fixture);
+    assert_int_equal(fixture->batch.count, 0);
+    sql(fixture, "DELETE FROM outbox");
+    claim_parked(fixture);
+    assert_int_equal(fixture->batch.count, 1);
+    assert_text(fixture->batch.messages[0].payload, "2");
+    send_all(fixture);
+    claim_parked(fixture);
+    assert_int_equal(fixture->batch.count, 0);
 }
 
 TEST(of_rows_that_wait_for_a_destination_one_is_tried_until_it_is_there)
