@@ -54,6 +54,8 @@ BINARY     := $(BUILD)/outbox-relay
 # The program for MariaDB and MySQL: the same objects, with those of src/mysql in place of PostgreSQL's rooms.
 MYSQL      := $(BUILD)/outbox-relay-mysql
 HAS_MYSQL  := $(call pkg,--libs,libmariadb)
+DB_PROGRAM := $(patsubst src/%,$(BUILD)/obj/%.o,$(sort $(wildcard src/mysql/cli/*.c))) $(DB_OBJECTS) $(DB_TEXTS:%=$(BUILD)/obj/mysql_%.o) $(LIBRARY)
+DB_LIBS     = $(call pkg,--libs,$(filter-out libpq,$(PACKAGES)) libmariadb)
 
 # When this version was made: the date of the man page and of packages.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
@@ -130,9 +132,9 @@ $(BINARY): $(BUILD)/obj/main.c.o $(LIBRARY)
 	$(say) LINK $@
 	@$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(MYSQL): $(patsubst src/%,$(BUILD)/obj/%.o,$(sort $(wildcard src/mysql/cli/*.c))) $(DB_OBJECTS) $(DB_TEXTS:%=$(BUILD)/obj/mysql_%.o) $(LIBRARY)
+$(MYSQL): $(DB_PROGRAM)
 	$(say) LINK $@
-	@$(CXX) $(LDFLAGS) -o $@ $^ $(call pkg,--libs,$(filter-out libpq,$(PACKAGES)) libmariadb)
+	@$(CXX) $(LDFLAGS) -o $@ $^ $(DB_LIBS)
 
 $(BUILD)/outbox-relay.1: $(BINARY) config/man/generate
 	@config/man/generate $(BINARY) > $@

@@ -1,22 +1,24 @@
 # Faults under load, each fault by itself, and the proof that the audit can fail: included by tests/tests.mk.
 
-.PHONY: chaos chaos-short faults mutants test-crash
+.PHONY: chaos chaos-short faults mutants mutants-mysql test-crash
 
-CHAOS_OPTIONS = $(call options,PROFILE SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER ON_SENT TABLE CONTRACT PARTITIONS) $(if $(CHURN),--churn) \
+CHAOS_OPTIONS = $(call options,DATABASE PROFILE SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER ON_SENT TABLE CONTRACT PARTITIONS) $(if $(CHURN),--churn) \
 	$(if $(EXPECT_DISORDER),--expect-disorder)
 CHAOS_NEEDS   = all build/reader build/crash.so $(NEW_NATS)
+# The auditor works in PostgreSQL.
+CHAOS_SERVERS = $(if $(filter-out postgres,$(DATABASE)),--only postgres$(comma)mariadb$(comma)nats$(comma)kafka)
 
 # With atomic batches; NATS_PATH= runs the server that is installed.
 NATS_PATH ?= $(abspath $(dir $(NEW_NATS))):
-chaos chaos-short mutants: export PATH := $(NATS_PATH)$(PATH)
+chaos chaos-short mutants mutants-mysql: export PATH := $(NATS_PATH)$(PATH)
 
 ifeq ($(PROFILE),cluster)
 chaos: MINUTES ?= 4
 chaos: cluster-test
 else
-chaos: deps ## relays and servers killed, cut off and starved under load, and every event audited: SEED= MINUTES= BROKER= PROFILE=cluster
+chaos: deps ## relays and servers killed, cut off and starved under load, and every event audited: DATABASE=mariadb SEED= MINUTES= BROKER= PROFILE=cluster
 	@$(MAKE) --no-print-directory $(CHAOS_NEEDS)
-	@tests/support/services run -- tests/chaos/chaos $(CHAOS_OPTIONS)
+	@tests/support/services run $(CHAOS_SERVERS) -- tests/chaos/chaos $(CHAOS_OPTIONS)
 endif
 
 chaos-short: SEED ?= 1
@@ -32,6 +34,10 @@ faults: deps ## each fault of tests/chaos/MATRIX.md: ONLY=20
 mutants: deps ## relays that are broken on purpose: the audit must catch each
 	@$(MAKE) --no-print-directory $(CHAOS_NEEDS) build/mutant
 	@tests/chaos/mutants
+
+mutants-mysql: deps ## the same of outbox-relay-mysql: make chaos DATABASE=mariadb must catch each
+	@$(MAKE) --no-print-directory $(CHAOS_NEEDS) build/mutant-mysql
+	@tests/chaos/mutants_mysql
 
 test-crash: $(BINARY) build/reader build/crash.so ## a relay killed, stopped and cut off at every point of its cycle
 	@RELAY=$(BINARY) tests/chaos/crash_test
@@ -50,3 +56,7 @@ WRAPPED := broker_ready broker_send broker_await outbox_claim outbox_settle orde
 build/mutant: $(BUILD)/obj/tests/chaos/mutants.o $(BUILD)/obj/main.c.o $(LIBRARY)
 	$(say) LINK $@
 	@$(CXX) $(LDFLAGS) $(addprefix -Wl$(comma)--wrap=,$(WRAPPED)) -o $@ $^ $(LDLIBS)
+
+build/mutant-mysql: $(BUILD)/obj/tests/chaos/mutants.o $(DB_PROGRAM)
+	$(say) LINK $@
+	@$(CXX) $(LDFLAGS) $(addprefix -Wl$(comma)--wrap=,$(WRAPPED)) -o $@ $^ $(DB_LIBS)

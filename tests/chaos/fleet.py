@@ -9,7 +9,7 @@ import time
 
 import workload
 from lab import Failure
-from proxy import Proxy
+from proxy import POSTGRES, Proxy
 
 SCHEMA_STATUS = 3  # how a relay may end at its start while the schema is broken for it
 
@@ -43,6 +43,8 @@ class Member:
 
 
 class Fleet:
+    wire = POSTGRES
+
     def __init__(self, lab, options, fleet, on_sent, retention):
         self.lab, self.options = lab, options
         self.secret = lab.folder / "password"
@@ -64,14 +66,14 @@ class Fleet:
         self.statuses = []    # of relays that were asked to stop; "deaf": had to be killed
         self.rss_kib = 0
 
-    def _proxy(self, target):
-        proxy = Proxy(target)
+    def _proxy(self, target, *wire):
+        proxy = Proxy(target, 0, *wire)
         self.lab.at_exit.callback(proxy.close)
         return proxy
 
     def _member(self, number, lanes, batch, on_sent, retention):
         lab, options = self.lab, self.options
-        pg = self._proxy(lab.pg_address)
+        pg = self._proxy(lab.pg_address, self.wire)
         nats = self._proxy(lab.nats_address) if "nats" in options.brokers else None
         config = lab.config(
             f"relay-{number}", on_sent=on_sent, order=options.order, slices=options.slices,
@@ -80,7 +82,7 @@ class Fleet:
             durable=not options.no_barrier,
             shutdown_timeout=f"{options.publish_timeout + 6}s", backoff="200ms", backoff_max="2s",
             sinks=options.brokers, stream="BANK", routes=options.routes, **workload.TABLES[options.table],
-            pg_url=f"postgresql://relay@{pg.address}/test", password_file=self.secret,
+            pg_url=lab.url_of("relay", pg.address), password_file=self.secret,
             nats_url=f"nats://{nats.address}" if nats else None, kafka_brokers=lab.kafka_proxy)
         return Member(lab.relay(number, config, options.relay), pg, nats, lanes, batch)
 
@@ -243,8 +245,11 @@ class Fleet:
         self.halted = True
         self.ended.set()
 
+    def now(self):
+        return self.lab.sql("SELECT clock_timestamp()")
+
     def idle_lanes(self, since):
-        """["RELAY/LANE"] whose session has asked nothing since a moment (of PostgreSQL's clock)."""
+        """["RELAY/LANE"] whose session has asked nothing since a moment, which now() has returned."""
         lanes = {f"{member.relay.pid}/{lane}": f"{member.relay.number}/{lane}"
                  for member in self.wanted() for lane in range(1, member.lanes + 1)}
         asked = self.lab.try_sql("SELECT substring(application_name FROM '[0-9]+/[0-9]+$')"

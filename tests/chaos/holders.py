@@ -26,6 +26,7 @@ class Holder:
     # Between those that have a number of their own there is to be time without any.
     rest_s, hold_s = (5, 20), (3, 15)
     begin = "BEGIN"
+    session = Session, SETTINGS
 
     def __init__(self, lab, seed, ended):
         self.lab, self.ended = lab, ended
@@ -37,9 +38,13 @@ class Holder:
             with contextlib.suppress(OSError):
                 self.come_and_go(self.draw.uniform(*self.hold_s))
 
+    def open(self):
+        kind, settings = self.session
+        return kind(self.lab, settings)
+
     def come_and_go(self, seconds):
         """Raises OSError if the holder was lost or PostgreSQL could not be reached."""
-        session = Session(self.lab, SETTINGS)
+        session = self.open()
         try:
             session.ask(self.begin)
             self.came += 1
@@ -176,11 +181,13 @@ class Holders:
 
     def __init__(self, lab, seed, branches, locks):
         self.ended = threading.Event()
-        self.emitter = Emitter(lab, seed, self.ended)
-        self.kinds = [Reader(lab, seed, self.ended), Writer(lab, seed, self.ended), self.emitter,
-                      Copier(lab, seed, self.ended, branches)]
-        self.kinds += [] if locks else [Preparer(lab, seed, self.ended)]
+        self.kinds = self.make(lab, seed, branches, locks)
         self.threads = [threading.Thread(target=kind.run, daemon=True) for kind in self.kinds]
+
+    def make(self, lab, seed, branches, locks):
+        self.emitter = Emitter(lab, seed, self.ended)
+        return [Reader(lab, seed, self.ended), Writer(lab, seed, self.ended), self.emitter,
+                Copier(lab, seed, self.ended, branches), *([] if locks else [Preparer(lab, seed, self.ended)])]
 
     def start(self):
         for thread in self.threads:

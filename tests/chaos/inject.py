@@ -73,13 +73,14 @@ REFUSALS = [
 class Record:
     """A fault as it happened. Times are monotonic seconds for people, wall milliseconds to compare
     with the brokers' clocks."""
+    room_s = 0  # --room
 
     def __init__(self, fault, began):
         self.fault, self.kind = fault, schedule.KINDS[fault.kind]
         self.began = time.monotonic() - began
         self.begin_ms = time.time() * 1000
         self.end_ms = None
-        self.tail_s = self.kind.tail
+        self.tail_s = self.kind.tail + self.room_s
         self.refused = None  # why it was not injected
         self.window = 0      # what the relays that were hit can hold, once for each lost batch
         self.bound = 0       # what of it they can have held: report.bound_records()
@@ -110,7 +111,7 @@ class Injector:
             self.sampler.fault_begins()
         self._say(record, "begins")
         try:
-            record.refused = METHODS[fault.kind](self, fault)
+            record.refused = getattr(self, METHODS[fault.kind].__name__)(fault)
         except (Failure, OSError, subprocess.SubprocessError) as error:
             record.refused = f"failed: {error}"
         self.over()
@@ -508,7 +509,7 @@ class Injector:
         what = fault.kind.split(" ", 1)[0]
         broker = self.options.brokers[fault.number % len(self.options.brokers)]
         name = {"topic": f"{broker}.>", "sink": {"kafka": "ledger", "nats": "bus"}[broker],
-                "key": self.lab.sql("SELECT key FROM ledger WHERE key IS NOT NULL AND NOT poison"
+                "key": self.lab.sql("SELECT l.key FROM ledger l WHERE l.key IS NOT NULL AND NOT poison"
                                     " ORDER BY id DESC LIMIT 1")}[what]
         wait_until(lambda: not self.fleet.schema_broken, 30, "the table is whole")
         try:
@@ -628,7 +629,7 @@ METHODS = {
     "batch size reloaded": Injector.reload_batch,
     "routes changed": Injector.change_routes,
     **{name: Injector.wire_postgres for name, kind in schedule.KINDS.items()
-       if kind.group == "postgres" and name.startswith("PostgreSQL ")
+       if kind.group == "database" and name.startswith("PostgreSQL ")
        and name not in ("PostgreSQL restarted", "PostgreSQL killed")},
     **{name: {"killed": Injector.kill_broker, "paused": Injector.pause_broker}.get(
         name.split(" ", 1)[1], Injector.wire_broker)

@@ -87,7 +87,7 @@ class Relay:
 
     def __init__(self, lab, number, config, binary=None, env=None):
         self.lab, self.number, self.config = lab, number, config
-        self.binary = str(binary or os.environ.get("RELAY") or ROOT / "build/outbox-relay")
+        self.binary = str(binary or os.environ.get("RELAY") or ROOT / lab.program)
         self.env = env or {}
         self.prefix = []  # words before the program's name
         self.log_path = lab.folder / f"relay-{number}.log"
@@ -177,6 +177,8 @@ class Relay:
 
 
 class Lab:
+    program = "build/outbox-relay"
+
     def __init__(self, name="chaos"):
         if "TEST_DIR" not in os.environ:
             raise SystemExit(f"run it as {SERVICES.relative_to(ROOT)} run -- {sys.argv[0]}")
@@ -216,13 +218,16 @@ class Lab:
         if self.kept is None:
             self.kept = pathlib.Path(tempfile.mkdtemp(prefix=f"outbox-relay-{self.name}."))
             shutil.copytree(self.folder, self.kept, dirs_exist_ok=True)
-            for server in ("postgres", "nats", "kafka"):
+            for server in ("postgres", "mariadb", "nats", "kafka"):
                 with contextlib.suppress(OSError):
                     shutil.copy(self.test_dir / server / "log", self.kept / f"{server}.log")
             print(f"{self.name}: logs and messages are kept in {self.kept}", file=sys.stderr)
         return self.kept
 
     # ---- PostgreSQL ----
+
+    def url_of(self, role, address):
+        return f"postgresql://{role}@{address}/test"
 
     def _psql(self, *words, url=None):
         environment = {**os.environ, "PGCONNECT_TIMEOUT": "5"}

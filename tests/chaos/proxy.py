@@ -27,9 +27,14 @@ CHUNK_BYTES = 64 * 1024
 CALL_S = 10
 REPLY_S = 5  # how long a lost reply is waited for before the cut
 SIDES = {"to_server": (True, False), "to_client": (False, True), "both": (True, True)}
+# What a COMMIT looks like, a statement that settles sent rows (None: each COMMIT does), and what an answer to a COMMIT has.
+Wire = collections.namedtuple("Wire", "commit settle answers")
 # A Bind: its length, the unnamed portal, the prepared statement. Positions settle by `pass`.
-COMMIT, SETTLE = (re.compile(rb"B[\0-\xff]{4}\0(?:" + name + rb")\0") for name in (b"commit", b"sent|pass"))
-TAIL_BYTES = 16  # longer than such a Bind's head: it may come in two pieces
+POSTGRES = Wire(*(re.compile(rb"B[\0-\xff]{4}\0(?:" + name + rb")\0") for name in (b"commit", b"sent|pass")),
+                (b"COMMIT\0", b"ROLLBACK\0"))
+# A packet: its length, its number, a query.
+MYSQL = Wire(re.compile(rb"\x07\0\0\0\x03COMMIT"), None, (b"",))
+TAIL_BYTES = 16  # longer than these: they may come in two pieces
 
 
 class Stream:
@@ -76,7 +81,8 @@ class Connection:
 
 
 class Proxy:
-    def __init__(self, target, listen_port=0):
+    def __init__(self, target, listen_port=0, wire=POSTGRES):
+        self._wire = wire
         host, port = target.rsplit(":", 1)
         self.target = (host, int(port))
         self.hits = 0  # commits that met their fault
@@ -135,6 +141,12 @@ class Proxy:
         count = []
         self._call(lambda: count.append(len(self._connections)))
         return count[0]
+
+    def ports(self):
+        """From which it is connected to its target."""
+        ports = []
+        self._call(lambda: ports.extend(one.server.getsockname()[1] for one in self._connections))
+        return ports
 
     def close(self):
         if self._thread.is_alive():
@@ -271,14 +283,15 @@ class Proxy:
         stream.tail = (stream.tail + data)[-TAIL_BYTES:]
         if connection.reply is not None and not stream.to_server:
             connection.reply += data
-            if b"COMMIT\0" in connection.reply or b"ROLLBACK\0" in connection.reply:
+            if any(word in connection.reply for word in self._wire.answers):
                 connection.cut_at = 0.0
             return False
         return not stream.silent
 
     def _meet_commit(self, connection, stream, data):
-        connection.settling = connection.settling or stream.finds(data, SETTLE)
-        if not stream.finds(data, COMMIT):
+        connection.settling = (connection.settling or self._wire.settle is None
+                               or stream.finds(data, self._wire.settle))
+        if not stream.finds(data, self._wire.commit):
             return
         settles, connection.settling = connection.settling, False
         if self._commit is None or (self._commit[1] and not settles):

@@ -18,12 +18,18 @@ ROOM_S = 2  # for a loaded machine, beside what is promised
 class Session:
     """A psql that answers one query after the other; raises OSError when it has died."""
 
+    mark = f"\\echo {END}\n"
+
     def __init__(self, lab, settings):
         self.process = subprocess.Popen(
-            ["psql", "-XqAt", "-F", "|", "-v", "ON_ERROR_STOP=1", lab.pg_url], text=True,
+            self.words(lab), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         lab.started.append(self.process)
         self.ask(settings)
+
+    @staticmethod
+    def words(lab):
+        return ["psql", "-XqAt", "-F", "|", "-v", "ON_ERROR_STOP=1", lab.pg_url]
 
     def ask(self, query):
         self.send(f"{query};\n")
@@ -35,13 +41,13 @@ class Session:
 
     def answer(self):
         """Returns the lines that answer all queries."""
-        self.send(f"\\echo {END}\n")
+        self.send(self.mark)
         lines = []
         for line in self.process.stdout:
             if line.strip() == END:
                 return lines
             lines.append(line.rstrip("\n"))
-        raise OSError("psql ended")
+        raise OSError("the client ended")
 
     def close(self):
         self.process.kill()
@@ -54,13 +60,12 @@ class Session:
 class Conversation:
     """Sessions, each in the place of one that has died; raises OSError when one does."""
 
-    def __init__(self, lab):
-        self.lab, self.session = lab, None
+    def __init__(self, lab, kind, settings):
+        self.lab, self.kind, self.settings, self.session = lab, kind, settings, None
 
     def ask(self, query):
         if self.session is None or self.session.process.poll() is not None:
-            self.session = Session(
-                self.lab, "SET application_name = 'sampler'; SET statement_timeout = '3s'")
+            self.session = self.kind(self.lab, self.settings)
         return self.session.ask(query)
 
 
@@ -77,8 +82,10 @@ class Recovery:
 
 
 class Sampler:
+    session = Session, "SET application_name = 'sampler'; SET statement_timeout = '3s'"
+
     def __init__(self, lab, unsent):
-        self.talk, self.outbox_talk = Conversation(lab), Conversation(lab)
+        self.talk, self.outbox_talk = (Conversation(lab, *self.session) for _ in range(2))
         self.unsent = unsent
         self.lock = threading.Lock()
         self.open = []        # recoveries
@@ -169,8 +176,12 @@ class Sampler:
             FROM (SELECT id FROM outbox WHERE {self.unsent} ORDER BY id LIMIT 100000) unsent
             """)
         count, oldest, parked = answer.split("|")
-        self.backlog = int(count)
-        self.backlogs.append((time.time() * 1000, self.backlog + int(parked)))
+        self.note_backlog(int(count), oldest, int(parked))
+        return snapshot
+
+    def note_backlog(self, count, oldest, parked):
+        self.backlog = count
+        self.backlogs.append((time.time() * 1000, count + parked))
         self.backlog_max = max(self.backlog_max, self.backlog)
         now = time.monotonic()
         if self.backlog == 0 or oldest != self.oldest:
@@ -182,7 +193,6 @@ class Sampler:
                 if still_s >= STALL_S:
                     self.stalls.append((now, still_s))
                     self.calm_since = now
-        return snapshot
 
     def _look_at_recoveries(self, snapshot):
         with self.lock:
@@ -193,9 +203,12 @@ class Sampler:
                 SELECT EXISTS (SELECT FROM outbox WHERE {self.unsent} AND pg_visible_in_snapshot(
                     xmin::text::xid8, '{recovery.snapshot}'))""")[0]
             with self.lock:
-                now = time.monotonic()
-                recovery.late = recovery.late or (recovery.due is not None and now > recovery.due)
-                if left == "f":
-                    recovery.seconds = now - recovery.ended
-                    self.open.remove(recovery)
-                    self.done.append(recovery)
+                self.note_recovery(recovery, left != "f")
+
+    def note_recovery(self, recovery, goes_on):
+        now = time.monotonic()
+        recovery.late = recovery.late or (recovery.due is not None and now > recovery.due)
+        if not goes_on:
+            recovery.seconds = now - recovery.ended
+            self.open.remove(recovery)
+            self.done.append(recovery)

@@ -41,6 +41,11 @@ def each_backoff(seconds):
     return tries
 
 
+def each_wait(seconds):
+    """As often as a statement gives up to wait for a lock, after 3 s."""
+    return 2 + int(seconds / 3)
+
+
 def each_timeout(seconds):
     """The broker is alive but too slow: the rest of a batch is published again after each timeout."""
     return 1 + int(seconds / PUBLISH_TIMEOUT_S) + 1
@@ -65,32 +70,32 @@ KINDS = {
     "relay restarted": Kind("relay", 0, 0, 1, "one", never, *GONE),
     "relay paused": Kind("relay", 0.5, 8, 0, "one", once, *SILENT),
     "relay paused past its session": Kind("relay", 11, 13, 0, "one", once, *SILENT),
-    "sessions terminated, of one relay": Kind("postgres", 0, 0, 0.3, "one", once, *BACK),
-    "sessions terminated, of all relays": Kind("postgres", 0, 0, 0.3, "all", once, *BACK),
-    "PostgreSQL restarted": Kind("postgres", 0, 1, 6, "all", once, *BACK),
-    "PostgreSQL killed": Kind("postgres", 0, 1, 6, "all", once, *BACK),
+    "sessions terminated, of one relay": Kind("database", 0, 0, 0.3, "one", once, *BACK),
+    "sessions terminated, of all relays": Kind("database", 0, 0, 0.3, "all", once, *BACK),
+    "PostgreSQL restarted": Kind("database", 0, 1, 6, "all", once, *BACK),
+    "PostgreSQL killed": Kind("database", 0, 1, 6, "all", once, *BACK),
     "PostgreSQL killed behind stopped brokers": Kind("all", 0.6, 0.8, 7, "all", once, *BACK),
-    "PostgreSQL connection reset": Kind("postgres", 0, 0, 0.3, "one", once, *BACK),
-    "PostgreSQL refuses connections": Kind("postgres", 0.5, 2, 0.3, "one", once, *BACK),
-    "PostgreSQL black hole, both ways": Kind("postgres", 1, 5, 0.3, "one", once, *SILENT),
-    "PostgreSQL black hole, requests": Kind("postgres", 1, 5, 0.3, "one", once, *SILENT),
-    "PostgreSQL black hole, replies": Kind("postgres", 1, 5, 0.3, "one", once, *SILENT),
-    "PostgreSQL slow": Kind("postgres", 1, 3, 0.3, "one", once, *SILENT),
-    "PostgreSQL throttled": Kind("postgres", 1, 3, 0.3, "one", once, *SILENT),
-    "COMMIT reply lost": Kind("postgres", 0, 0, 1, "one", once, *BACK),
-    "COMMIT request lost": Kind("postgres", 0, 0, 1, "one", once, *BACK),
-    "COMMIT black-holed": Kind("postgres", 2, 4, 1, "one", once, *SILENT),
-    "disk full": Kind("postgres", 1, 3, 1, "all", each_backoff, *BACK),
-    "permissions revoked": Kind("postgres", 1, 3, 1, "all", once, *BACK),
-    "column renamed": Kind("postgres", 1, 3, 1, "all", once, *BACK),
-    "column added": Kind("postgres", 0, 0, 1, "all", once, *BACK),
-    "table changed": Kind("postgres", 2, 3, 7, "all", once, *BACK),
-    "settles refused": Kind("postgres", 4, 6, 6, "all", once, *SILENT),
-    "table locked": Kind("postgres", 1, 2, 1, "all", once, *BACK),
-    "rows locked by others": Kind("postgres", 1, 3, 0.2, "all", never, *BACK),
-    "old snapshot held": Kind("postgres", 3, 6, 0.2, "all", never, *BACK),
-    "no connections left": Kind("postgres", 1, 3, 0.5, "all", once, *BACK),
-    "password rotated": Kind("postgres", 0, 0, 1, "all", once, *BACK),
+    "PostgreSQL connection reset": Kind("database", 0, 0, 0.3, "one", once, *BACK),
+    "PostgreSQL refuses connections": Kind("database", 0.5, 2, 0.3, "one", once, *BACK),
+    "PostgreSQL black hole, both ways": Kind("database", 1, 5, 0.3, "one", once, *SILENT),
+    "PostgreSQL black hole, requests": Kind("database", 1, 5, 0.3, "one", once, *SILENT),
+    "PostgreSQL black hole, replies": Kind("database", 1, 5, 0.3, "one", once, *SILENT),
+    "PostgreSQL slow": Kind("database", 1, 3, 0.3, "one", once, *SILENT),
+    "PostgreSQL throttled": Kind("database", 1, 3, 0.3, "one", once, *SILENT),
+    "COMMIT reply lost": Kind("database", 0, 0, 1, "one", once, *BACK),
+    "COMMIT request lost": Kind("database", 0, 0, 1, "one", once, *BACK),
+    "COMMIT black-holed": Kind("database", 2, 4, 1, "one", once, *SILENT),
+    "disk full": Kind("database", 1, 3, 1, "all", each_backoff, *BACK),
+    "permissions revoked": Kind("database", 1, 3, 1, "all", once, *BACK),
+    "column renamed": Kind("database", 1, 3, 1, "all", once, *BACK),
+    "column added": Kind("database", 0, 0, 1, "all", once, *BACK),
+    "table changed": Kind("database", 2, 3, 7, "all", once, *BACK),
+    "settles refused": Kind("database", 4, 6, 6, "all", once, *SILENT),
+    "table locked": Kind("database", 1, 2, 1, "all", once, *BACK),
+    "rows locked by others": Kind("database", 1, 3, 0.2, "all", never, *BACK),
+    "old snapshot held": Kind("database", 3, 6, 0.2, "all", never, *BACK),
+    "no connections left": Kind("database", 1, 3, 0.5, "all", once, *BACK),
+    "password rotated": Kind("database", 0, 0, 1, "all", once, *BACK),
     "ids begin anew": Kind("all", 0, 0, 4, "all", once, *BACK),
     "poison rows": Kind("rows", 0, 0, 0.5, "all", never, *GONE),
     "topic paused": Kind("operator", 1, 4, 1.5, "all", never, *BACK),
@@ -136,6 +141,21 @@ PROFILES = {"full": [name for name in KINDS if name not in CHURN], "short": SHOR
             "amnesia": ["poison rows", *AMNESIA, "NATS stream purged", "relay killed", "relay paused", "relay paused past its session",
                         "sessions terminated, of all relays", "PostgreSQL restarted", "COMMIT reply lost",
                         "routes changed", "rows replayed", "ids begin anew", "sink paused", "Kafka killed", "NATS killed"]}
+# MariaDB and MySQL: what is the same there, and what has a meaning there alone.
+KINDS |= {name.replace("PostgreSQL", "MariaDB"): kind for name, kind in KINDS.items()
+          if name.startswith("PostgreSQL ") and kind.group == "database"}
+KINDS |= {
+    "table rebuilt": Kind("database", 0, 0, 4, "all", once, *BACK),
+    "table swapped": Kind("database", 0, 0, 4, "all", once, *BACK),
+    "rows deadlocked": Kind("database", 2, 4, 1, "all", each_backoff, *BACK),
+    "dead rows tried": Kind("operator", 0, 0, 1, "all", never, *BACK),
+}
+# There a settle waits for a lock, and then in vain: the rows are published again.
+KINDS |= {f"{name} for long": KINDS[name]._replace(tries=each_wait) for name in ("table locked", "rows locked by others")}
+ELSEWHERE = ("table locked", "rows locked by others", "disk full", "column renamed", "ids begin anew", "rows replayed")  # not there
+PROFILES["mariadb"] = [name for name in KINDS if name not in (*CHURN, *AMNESIA, *ELSEWHERE, "NATS stream purged")
+                       and not name.startswith(("PostgreSQL", "relay crashes"))]
+WHOLE = ("full", "mariadb")  # these have all kinds of fault
 ALONE = ("relay killed", "sessions terminated, of one relay")  # and a connection of a broker
 ALONE_S = 8  # between two of them, and before the first
 PAUSE_S = 4  # in a calm, when what was broken before it is over
@@ -196,9 +216,9 @@ def plan(seed, profile, seconds, faults_a_minute, relays, brokers, churn=False):
         if churn:
             lull = calms(seconds)
             faults += churn_faults(draw, lull[0][1], end, lull)
-        if profile == "full" and len(calms(seconds)) == 3:
+        if profile in WHOLE and len(calms(seconds)) == 3:
             faults.append((sum(calms(seconds)[1]) / 2 + 2, "topic paused", 1, PAUSE_S, 1))
-        if profile == "full":
+        if profile in WHOLE:
             faults += last_faults(draw, seconds, relays, brokers)
         faults = [Fault(number, *fault) for number, fault in enumerate(sorted(faults), 1)]
         if not lacking(faults, profile, brokers, churn):
@@ -209,7 +229,7 @@ def plan(seed, profile, seconds, faults_a_minute, relays, brokers, churn=False):
 def faults_end(profile, seconds):
     """When the faults end that do not happen alone."""
     last_calm = calms(seconds)[-1][0]
-    return last_calm - ALONE_S * (len(ALONE) + 2) if profile == "full" else last_calm
+    return last_calm - ALONE_S * (len(ALONE) + 2) if profile in WHOLE else last_calm
 
 
 def lacking(faults, profile, brokers, churn=False):
