@@ -26,6 +26,7 @@
 
 #define POLL_MS 50       /* between looks for new rows, while all lanes wait for one */
 #define POLL_REST 20     /* or this many times what the look has taken */
+#define REPEAT_MS 1000   /* until a row that still waits wakes a lane again */
 #define TICK_BUSY_MS 250 /* between ticks, while rows are claimed */
 #define TICK_IDLE_MS 1000
 #define FULL_REST 100 /* this many times what a look for a row below the bounds has taken, */
@@ -41,10 +42,11 @@ struct watch {
     struct db_server server;
     struct tables tables;
     struct horizon_view view;
-    bool armed;         /* the lanes wait for this session to see new rows */
-    int64_t poll_at_ms; /* when it looks next */
-    char seen[2][24];   /* the first and the last row of the last look */
-    int64_t full_at_ms; /* when a row below the bounds is looked for next */
+    bool armed;           /* the lanes wait for this session to see new rows */
+    int64_t poll_at_ms;   /* when it looks next */
+    char seen[2][24];     /* the first and the last row of the last look */
+    int64_t repeat_at_ms; /* when the same rows wake a lane again: it may have met a locked slice */
+    int64_t full_at_ms;   /* when a row below the bounds is looked for next */
     int64_t say_at_ms;
     bool is_blind;       /* the server does not show who has a lock on the outbox */
     bool is_blind_to_xa; /* nor transactions that are prepared */
@@ -199,7 +201,8 @@ static void put_from(const struct watch *watch, char out[24])
     (void)snprintf(out, 24, "%" PRId64, from > 0 && from != INT64_MAX ? from : 0);
 }
 
-/* Whether the first or the last row is another one than at the last look. */
+/* Whether there are rows of which the first or the last is another one than at the last look, or
+ * which have waited since. */
 static int look_for_rows(struct watch *watch, bool *arrived, struct error *error)
 {
     char from[24];
@@ -212,7 +215,7 @@ static int look_for_rows(struct watch *watch, bool *arrived, struct error *error
     if (rows == NULL)
         return -1;
     row = mysql_fetch_row(rows);
-    *arrived = false;
+    *arrived = row != NULL && row[0] != NULL && clock_left_ms(watch->repeat_at_ms) == 0;
     for (int i = 0; row != NULL && i < 2; i++) {
         const char *id = row[i] != NULL ? row[i] : "";
 
@@ -235,8 +238,10 @@ int watch_hear(struct watch *watch, struct error *error)
     watch->poll_at_ms = clock_now_ms() + POLL_REST * (clock_now_ms() - began_ms);
     if (watch->poll_at_ms < began_ms + POLL_MS)
         watch->poll_at_ms = began_ms + POLL_MS;
-    if (arrived)
+    if (arrived) {
+        watch->repeat_at_ms = clock_now_ms() + REPEAT_MS;
         wake_notify(watch->process.wake);
+    }
     return 0;
 }
 

@@ -2,6 +2,7 @@
 SELECT (SELECT {id} FROM {outbox} o FORCE INDEX ({claim_index})
         WHERE {id} >= {from}{if unsent} AND {unsent}{end}
           AND NOT EXISTS (SELECT 1 FROM {parked} n FORCE INDEX (id)
-                          WHERE n.id = {id} AND n.state IN ('refused', 'unsettled'))
+                          WHERE n.id = {id} AND n.state IN ('refused', 'unsettled')
+                            AND COALESCE(n.event_id = {event_id_text}, TRUE))
         ORDER BY {id} LIMIT 1),
        (SELECT {id} FROM {outbox} o FORCE INDEX (PRIMARY) ORDER BY {id} DESC LIMIT 1)

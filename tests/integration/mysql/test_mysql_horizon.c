@@ -257,3 +257,25 @@ TEST(a_commit_is_visible_before_its_metadata_lock_is_gone)
     assert_true(looks > 0);
     assert_true(other_way_round > 0);
 }
+
+/* The lane that was woken has met a slice that another relay had locked for a moment. */
+TEST(a_lane_is_woken_again_while_a_row_waits)
+{
+    struct lane_fixture *fixture = *state;
+    struct wake *wake = wake_open(1, 60000);
+    const struct wait wait = {.poll_anyway_ms = 60000, .whole = true};
+    int64_t began_ms = clock_now_ms();
+
+    assert_non_null(wake);
+    end_watcher(fixture);
+    fixture->shared.wake = wake;
+    begin_watcher(fixture);
+    sql(fixture, "INSERT INTO outbox (topic) VALUES ('t')");
+    for (int i = 0; i < 6; i++)
+        wake_wait(wake, &fixture->stop, &wait);
+    assert_true(clock_now_ms() - began_ms < 50000);
+    end_watcher(fixture);
+    fixture->shared.wake = NULL;
+    wake_close(wake);
+    begin_watcher(fixture);
+}
