@@ -44,6 +44,7 @@ struct place {
 
 struct seen {
     pthread_mutex_t mutex;
+    const char *audit;              /* "": there is no such command */
     struct place *buckets[BUCKETS]; /* owned */
     int count;
     struct seen_loss losses[SEEN_LOSSES_MAX];
@@ -66,12 +67,14 @@ const char *seen_kind_name(enum seen_kind kind)
     return kind_names[kind];
 }
 
-struct seen *seen_new(void)
+struct seen *seen_new(const char *audit)
 {
     struct seen *seen = calloc(1, sizeof *seen);
 
-    if (seen != NULL)
-        (void)pthread_mutex_init(&seen->mutex, NULL);
+    if (seen == NULL)
+        return NULL;
+    seen->audit = audit;
+    (void)pthread_mutex_init(&seen->mutex, NULL);
     return seen;
 }
 
@@ -264,7 +267,7 @@ static bool is_folded(struct seen *seen, const struct seen_place *key)
     return folded;
 }
 
-static void log_loss(const struct seen_loss *loss)
+static void log_loss(const struct seen *seen, const struct seen_loss *loss)
 {
     time_t seconds = (time_t)(loss->since_ms / 1000);
     char since[32] = "";
@@ -276,13 +279,13 @@ static void log_loss(const struct seen_loss *loss)
     if (gmtime_r(&seconds, &utc) != NULL)
         (void)strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &utc);
     (void)snprintf(hint, sizeof hint,
-                   "outbox-relay audit --sink %s --since %s says which events are missing there; "
+                   "%s --sink %s --since %s says which events are missing there; "
                    "with --repair it sends them again",
-                   loss->sink, since);
-    log_event(
-        LOG_WARN,
-        LOG_FIELDS(.sink = loss->sink, .destination = text_of(loss->destination), .hint = hint),
-        "acknowledged messages are lost: %s", loss->text);
+                   seen->audit, loss->sink, since);
+    log_event(LOG_WARN,
+              LOG_FIELDS(.sink = loss->sink, .destination = text_of(loss->destination),
+                         .hint = seen->audit[0] != '\0' ? hint : NULL),
+              "acknowledged messages are lost: %s", loss->text);
 }
 
 /* The list is full: the last loss of the sink stands for several, or the last one of all. */
@@ -310,7 +313,7 @@ static void record(struct seen *seen, const struct seen_place *key, enum seen_ki
     (void)snprintf(loss.destination, sizeof loss.destination, "%.*s", (int)key->destination.len,
                    key->destination.len > 0 ? key->destination.data : "");
     (void)snprintf(loss.text, sizeof loss.text, "%s", text);
-    log_loss(&loss);
+    log_loss(seen, &loss);
     if (seen->loss_count < SEEN_LOSSES_MAX)
         seen->losses[seen->loss_count++] = loss;
     else

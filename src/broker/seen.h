@@ -60,7 +60,9 @@ struct seen_loss {
     int64_t since_ms; /* nothing that was sent before this is concerned */
 };
 
-struct seen *seen_new(void); /* NULL: out of memory */
+/* `audit`: the command that says which messages are missing, for a log line; it outlives this. "":
+ * there is none. NULL: no memory. */
+struct seen *seen_new(const char *audit);
 void seen_free(struct seen *seen);
 
 /* The highest position that has been acknowledged there; SEEN_NOTHING. */

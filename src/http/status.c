@@ -189,11 +189,11 @@ static json_t *pack_process(const struct relay_report *report, const struct samp
     bool is_healthy = report_is_healthy(report, stuck, sizeof stuck);
 
     return json_pack(
-        "{s:o, s:o, s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:o,"
+        "{s:o, s:o, s:s, s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:o,"
         " s:{s:i}, s:I, s:o, s:o, s:f, s:I, s:i, s:f, s:f}",
-        "time", pack_time(report->now_ms), "since", pack_time(since_ms), "version", RELAY_VERSION,
-        "stuck", text_or_null(is_healthy ? "" : stuck), "stable_id_still_seconds",
-        seconds(report->still_for_ms), "database",
+        "time", pack_time(report->now_ms), "since", pack_time(since_ms), "program", source_program,
+        "version", RELAY_VERSION, "stuck", text_or_null(is_healthy ? "" : stuck),
+        "stable_id_still_seconds", seconds(report->still_for_ms), "database",
         pack_database(&report->peers[REPORT_DATABASE], sample), "troubles", pack_troubles(report),
         "sinks", pack_sinks(report), "lanes", pack_lanes(report), "trace", pack_trace(report),
         "_versions", RELAY_VERSION, 1, "_started", (json_int_t)(since_ms / 1000), "_counts",

@@ -5,6 +5,7 @@
 
 const char source_program[] = "outbox-relay-mysql";
 const char source_check[] = "outbox-relay-mysql check";
+const char source_audit[] = "";
 const char source_database[] = "the database";
 const char source_table[] = "outbox";
 

@@ -14,7 +14,7 @@
 
 int memory_init(struct memory *memory)
 {
-    *memory = (struct memory){.seen = seen_new()};
+    *memory = (struct memory){.seen = seen_new(source_audit)};
     (void)pthread_mutex_init(&memory->lock, NULL);
     return memory->seen != NULL ? 0 : -1;
 }

@@ -18,6 +18,8 @@
 extern const char source_program[];
 extern const char source_database[];
 extern const char source_check[]; /* the command that says what is wrong */
+/* The command that says which sent events a broker has lost; "": there is none. */
+extern const char source_audit[];
 /* The default of [outbox] table. */
 extern const char source_table[];
 

@@ -15,7 +15,7 @@ static void open_lane(void)
 
 static int set_up(void **state)
 {
-    seen = seen_new();
+    seen = seen_new("outbox-relay audit");
     if (seen == NULL || setup(state) != 0)
         return -1;
     open_lane();
@@ -104,7 +104,7 @@ static void restore_one(void *closure, const struct seen_memory *memory)
 /* Another process, which has only what was kept. */
 static void restart_relay(void)
 {
-    struct seen *next = seen_new();
+    struct seen *next = seen_new("outbox-relay audit");
 
     assert_non_null(next);
     seen_each(seen, false, restore_one, next);

@@ -4,6 +4,7 @@
 
 const char source_program[] = "outbox-relay";
 const char source_check[] = "outbox-relay check";
+const char source_audit[] = "outbox-relay audit";
 const char source_database[] = "PostgreSQL";
 const char source_table[] = "public.outbox";
 

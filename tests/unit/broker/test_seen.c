@@ -16,7 +16,7 @@ static const struct seen_place stream = {"bus", {"EVENTS", 6}, SEEN_WHOLE};
 static int setup(void **state)
 {
     (void)state;
-    seen = seen_new();
+    seen = seen_new("outbox-relay audit");
     log_to_file();
     return seen != NULL ? 0 : -1;
 }
@@ -80,6 +80,20 @@ TEST(a_position_that_went_back_is_one_loss_with_the_command_that_finds_what_is_m
     assert_non_null(strstr(text, "partition 0 gives a new message the position 3, but 19 had been "
                                  "acknowledged before"));
     assert_non_null(strstr(text, "outbox-relay audit --sink events --since 20"));
+}
+
+TEST(a_program_without_that_command_names_none)
+{
+    const char *text;
+
+    seen_free(seen);
+    seen = seen_new("");
+    acknowledge(&orders, 19);
+    assert_false(seen_acknowledged(seen, &orders, 19, 3));
+    text = logged();
+    assert_int_equal(count_words(text, "level=warn"), 1);
+    assert_int_equal(count_words(text, "audit"), 0);
+    assert_int_equal(count_words(text, "hint="), 0);
 }
 
 /* What is remembered may be younger than what was sent: it came with a later version. */
@@ -188,7 +202,7 @@ static void keep(void *closure, const struct seen_memory *memory)
 
 TEST(what_was_kept_and_is_restored_finds_the_same_losses)
 {
-    struct seen *next = seen_new();
+    struct seen *next = seen_new("outbox-relay audit");
     struct kept kept = {0};
 
     assert_non_null(next);

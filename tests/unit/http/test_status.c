@@ -73,6 +73,7 @@ TEST(before_the_first_measurement_the_process_is_known)
         "\"storage\":null,\"this_process\":{\"time\":\"2");
     assert_answer_says("\"measurement\":{\"error\":null,\"fix\":null,\"age_seconds\":null,"
                        "\"took_seconds\":null}}");
+    assert_answer_says("\"program\":\"outbox-relay\",\"version\":\"");
     assert_answer_says("{\"lane\":1,\"state\":\"starting\",\"state_seconds\":");
     assert_null(strstr(text, "\"backlog\""));
 }
