@@ -143,6 +143,20 @@ static int inspect_columns(struct admin *admin, struct findings *findings, struc
 
 /* ---- the role ---- */
 
+static void inspect_xa(struct admin *admin, struct findings *findings)
+{
+    struct error problem;
+    MYSQL_RES *rows = db_query(&admin->session, "XA RECOVER", &problem);
+
+    if (rows == NULL)
+        finding_fix(findings_add(findings, FINDING_WARNING,
+                                 "transactions that are prepared by XA cannot be read, so that"
+                                 " their rows may be sent out of order: %s",
+                                 problem.text),
+                    "GRANT XA_RECOVER_ADMIN ON *.* TO the role of the relay");
+    mysql_free_result(rows);
+}
+
 static void inspect_rights(struct admin *admin, struct findings *findings)
 {
     struct error problem;
@@ -171,6 +185,7 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
     if (inspect_columns(admin, findings, error) < 0)
         return -1;
     inspect_rights(admin, findings);
+    inspect_xa(admin, findings);
     if (!findings_have_error(findings) && admin_check_slices(admin, &problem) < 0)
         findings_add_error(findings, &problem);
     return 0;

@@ -341,6 +341,19 @@ static int read_kind(struct tables *tables, struct db_session *session, struct e
     return status;
 }
 
+/* Claims begin at 0. */
+static int check_ids(const struct tables *tables, struct db_session *session, struct error *error)
+{
+    MYSQL_RES *rows = tables_query(tables, session, db_sql_negative, NULL, error);
+    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+    bool has_negative = row != NULL && strcmp(row[0], "0") != 0;
+
+    mysql_free_result(rows);
+    if (has_negative)
+        return refuse(tables, error, "has rows with negative ids, which would never be sent");
+    return rows != NULL ? 0 : -1;
+}
+
 /* The server may have no table of named zones: each time of a zone would be NULL. */
 static int check_zone(const struct tables *tables, struct db_session *session, struct error *error)
 {
@@ -389,7 +402,8 @@ int tables_describe(struct tables *tables, const struct outbox_options *options,
         return -1;
     add_columns(tables, !tables->exists);
     add_condition(tables);
-    if (read_kind(tables, session, error) < 0)
+    if (read_kind(tables, session, error) < 0 ||
+        (tables->exists && check_ids(tables, session, error) < 0))
         return -1;
     for (int i = 0; i < tables->fact_count; i++)
         if (tables->facts[i].text == NULL && tables->texts[i] != NULL)

@@ -152,6 +152,19 @@ TEST(an_id_that_is_not_the_primary_key_is_refused)
     assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), -1);
 }
 
+TEST(a_table_with_negative_ids_is_refused)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture, "ALTER TABLE outbox MODIFY id BIGINT NOT NULL AUTO_INCREMENT;"
+                 "INSERT INTO outbox (id, topic) VALUES (7, 't')");
+    assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), 0);
+    outbox_reopen(fixture->outbox, &fixture->options, NULL);
+    sql(fixture, "INSERT INTO outbox (id, topic) VALUES (-7, 't')");
+    assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), -1);
+    assert_non_null(strstr(fixture->error.text, "negative ids"));
+}
+
 TEST(an_id_that_is_no_integer_is_refused)
 {
     struct lane_fixture *fixture = *state;
