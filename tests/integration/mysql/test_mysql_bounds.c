@@ -171,9 +171,9 @@ TEST(bounds_rise_again_when_locks_can_be_read_again)
 
     sql(fixture, "INSERT INTO outbox (topic, `key`) SELECT 't', seq FROM numbers WHERE seq <= 100");
     raise_bound_to(fixture, 100);
-    sql(fixture, "UNINSTALL SONAME 'metadata_lock_info'");
+    show_locks(fixture, false);
     await_void_bounds(fixture);
-    sql(fixture, "INSTALL SONAME 'metadata_lock_info'");
+    show_locks(fixture, true);
     raise_bound_to(fixture, 100);
 }
 
