@@ -2,7 +2,7 @@
 
 .PHONY: chaos chaos-short faults mutants mutants-mysql test-crash
 
-CHAOS_OPTIONS = $(call options,DATABASE PROFILE SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER ON_SENT TABLE CONTRACT PARTITIONS) $(if $(CHURN),--churn) \
+CHAOS_OPTIONS = $(call options,DATABASE PROFILE SEED MINUTES ROOM FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER ON_SENT TABLE CONTRACT PARTITIONS) $(if $(CHURN),--churn) \
 	$(if $(EXPECT_DISORDER),--expect-disorder)
 CHAOS_NEEDS   = all build/reader build/crash.so $(NEW_NATS)
 # The auditor works in PostgreSQL.

@@ -19,7 +19,8 @@ def set_up_bank(lab, config, brokers):
     lab.init(config)
     lab.sql("CREATE USER app; GRANT ALL ON test.* TO app")
     if lab.is_mysql():
-        lab.sql("GRANT XA_RECOVER_ADMIN ON *.* TO app")
+        lab.sql("GRANT XA_RECOVER_ADMIN ON *.* TO app; SET GLOBAL log_bin_trust_function_creators = 1")
+        lab.try_sql("INSTALL COMPONENT 'file://component_classic_hashing'")  # which has MD5() since MySQL 9
     lab.lines((workload.HERE / "bank_mysql.sql").read_text(), "app")  # as whom the server shows who runs its procedures
     lab.sql(f"INSERT INTO broker VALUES ('{brokers}')")
     for table, column, count in (("branches", "bid", workload.SCALE), ("tellers", "tid", 10 * workload.SCALE),

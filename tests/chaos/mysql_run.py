@@ -231,6 +231,8 @@ class Part:
         mysql_load.set_up_bank(lab, self.first, options.broker)
         options.grants = "; ".join(f"GRANT SELECT, INSERT, UPDATE, DELETE ON test.{table} TO relay"
                                    for table in ("outbox", "outbox_parked", "outbox_slice", "outbox_control"))
+        if lab.is_mysql():
+            options.grants += "; GRANT SELECT ON performance_schema.* TO relay; GRANT XA_RECOVER_ADMIN ON *.* TO relay"
 
     def copy(self, table, query):
         """From the database to the auditor."""
