@@ -264,6 +264,18 @@ static void note_column(struct tables *tables, MYSQL_ROW row)
     }
 }
 
+/* The information schema leaves out what it cannot open, with a warning. */
+static int has_looked(const struct tables *tables, struct db_session *session, struct error *error)
+{
+    if (mysql_warning_count(session->conn) == 0)
+        return 0;
+    (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                    "database: table %s cannot be looked at: somebody locks or changes it",
+                    tables->outbox);
+    error->cause = ERROR_LOCKED;
+    return -1;
+}
+
 static int read_columns(struct tables *tables, struct db_session *session, struct error *error)
 {
     MYSQL_RES *rows = tables_query(tables, session, db_sql_described, NULL, error);
@@ -275,6 +287,8 @@ static int read_columns(struct tables *tables, struct db_session *session, struc
     while ((row = mysql_fetch_row(rows)) != NULL)
         note_column(tables, row);
     mysql_free_result(rows);
+    if (has_looked(tables, session, error) < 0)
+        return -1;
     for (int i = 0; i < COLUMN_COUNT; i++) {
         const char *configured = outbox_column(tables->options, (enum column)i);
 
@@ -325,7 +339,9 @@ static int read_kind(struct tables *tables, struct db_session *session, struct e
 
     if (rows == NULL)
         return -1;
-    if (row != NULL && (row[0] == NULL || strcmp(row[1], "BASE TABLE") != 0))
+    if (has_looked(tables, session, error) < 0)
+        status = -1;
+    else if (row != NULL && (row[0] == NULL || strcmp(row[1], "BASE TABLE") != 0))
         status = refuse(tables, error, "is no table but a view");
     else if (row != NULL && strcasecmp(row[0], "InnoDB") != 0)
         status = refuse(tables, error,

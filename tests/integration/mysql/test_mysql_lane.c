@@ -330,6 +330,35 @@ TEST(a_locked_row_makes_no_half_of_a_settle)
     db_end(&operator);
 }
 
+TEST(a_table_that_is_being_rebuilt_is_no_view_and_lacks_nothing)
+{
+    struct lane_fixture *fixture = *state;
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+    struct db_session operator;
+
+    connect_to(&operator, fixture->url);
+    assert_true(
+        db_execute(&operator,
+                   "XA START 'lane'; INSERT INTO outbox (topic) VALUES ('t'); XA END 'lane';"
+                   " XA PREPARE 'lane'",
+                   &fixture->error) >= 0);
+    db_end(&operator);
+    connect_to(&operator, fixture->url);
+    assert_int_equal(mysql_send_query(operator.conn, "OPTIMIZE TABLE outbox", 21), 0);
+    await_number(fixture,
+                 "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'OPTIMIZE%'",
+                 1);
+    assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), -1);
+    assert_int_equal(fixture->error.kind, ERROR_TRANSIENT);
+    assert_false(fixture->error.is_schema);
+    sql(fixture, "XA COMMIT 'lane'");
+    db_end(&operator);
+    while (outbox_ready(fixture->outbox, &fixture->error) < 0)
+        assert_true(clock_left_ms(deadline_ms) > 0);
+    claim(fixture);
+    assert_int_equal(fixture->batch.count, 1);
+}
+
 /* The lane is killed before each of its statements. */
 TEST(a_killed_connection_settles_nothing_and_the_rows_are_claimed_again)
 {
