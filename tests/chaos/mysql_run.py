@@ -1,5 +1,6 @@
 """What is different about a run of chaos on MariaDB or MySQL: its set-up, its relays and its faults. The auditor works in
 PostgreSQL, as always: the books are copied there when the relays have stopped."""
+import contextlib
 import time
 
 import inject
@@ -206,7 +207,14 @@ class MysqlInjector(Injector):
         return None if taken == rows else f"the server took {taken} of {rows} rows"
 
     def retry_dead(self, _):
-        self._operator().command("dead", "retry", "--all")
+        """The server may be away for a moment."""
+        wait_until(self._retry, 20, "dead rows are tried again")
+
+    def _retry(self):
+        with contextlib.suppress(Failure):
+            self._operator().command("dead", "retry", "--all")
+            return True
+        return False
 
 
 inject.METHODS |= {
