@@ -1,9 +1,9 @@
 /*
  * Claims while a sink is away: its rows stay in the outbox, and those of the other sinks are
  * claimed past them. Where a row goes is found by its topic, here and not by the server. The topics
- * that were found to go to such a sink are left out by the next claim itself. It cannot name all of
- * very many: bounds of the lane's own pass the rows that were dropped, and where no bound can rise,
- * a claim reads ever more rows.
+ * that were found to go to such a sink are left out by the next claim itself. A statement can name
+ * only so many of them: bounds of the lane's own pass the rows that were dropped, and where no
+ * bound can rise, a claim reads more and more rows.
  */
 #include "mysql/away.h"
 
@@ -26,17 +26,19 @@ int away_init(struct away *away, int slices)
 
 void away_begin(struct away *away, uint64_t sinks)
 {
-    if (away->sinks != sinks)
+    if (away->sinks != sinks) {
         forget(away);
+        away->factor = AWAY_FACTOR;
+    }
     away->sinks = sinks;
 }
 
-void away_end(struct away *away, bool in_vain)
+void away_end(struct away *away, bool in_vain, int rows)
 {
-    if (!in_vain)
-        away->factor = AWAY_FACTOR;
-    else if (away->factor < AWAY_FACTOR_MAX)
-        away->factor *= 4;
+    if (in_vain && rows < AWAY_ROWS_MAX)
+        away->factor *= AWAY_STEP;
+    else if (!in_vain && away->factor > AWAY_FACTOR)
+        away->factor /= AWAY_STEP;
 }
 
 void away_free(struct away *away)

@@ -6,8 +6,9 @@
 #include "route/route.h"
 
 #define AWAY_TOPICS_MAX 64
-#define AWAY_FACTOR 20        /* a claim that may have to drop rows reads so many times more, */
-#define AWAY_FACTOR_MAX 50000 /* and more and more until it finds some */
+#define AWAY_FACTOR 20       /* a claim that may have to drop rows reads so many times more, and */
+#define AWAY_STEP 4          /* so many times more than before, as long as it has dropped all, */
+#define AWAY_ROWS_MAX 500000 /* until it reads so many rows */
 
 /* What a lane knows of the rows of sinks that are away. */
 struct away {
@@ -20,10 +21,10 @@ struct away {
 
 /* Returns 0, or -1 when there is no memory. */
 int away_init(struct away *away, int slices);
-/* To be called before and after a claim. `in_vain`: all rows that it has read were dropped, and
- * there may be more. */
+/* To be called before and after a claim of the outbox. `in_vain`: all rows that it has read were
+ * dropped, and there may be more; `rows`: how many it might read. */
 void away_begin(struct away *away, uint64_t sinks);
-void away_end(struct away *away, bool in_vain);
+void away_end(struct away *away, bool in_vain, int rows);
 void away_free(struct away *away);
 /* Whether a row of this topic is for a sink that is away. */
 bool away_drops(struct away *away, const struct routes *routes, const char *topic, size_t len);

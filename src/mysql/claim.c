@@ -457,12 +457,15 @@ static int take_rows(struct outbox *outbox, struct batch *batch, bool *is_full, 
         if (!*is_full)
             outbox->last = id;
     }
-    if (more < 0)
+    if (more < 0) {
+        outbox->away.factor = AWAY_FACTOR; /* it may have read for too long */
         return -1;
+    }
     *is_full = *is_full || seen == limit;
     if (!*is_full)
         outbox->last = INT64_MAX;
-    away_end(&outbox->away, *is_full && batch->count == 0);
+    if (!batch->parked && !batch->refused)
+        away_end(&outbox->away, *is_full && batch->count == 0, limit);
     if (is_cut && outbox->level < CLAIM_LEVELS - 1)
         outbox->level++;
     else if (!is_cut && outbox->level > 0 && batch->count > 0 &&
@@ -591,17 +594,19 @@ static int read_rows(struct outbox *outbox, struct batch *batch,
                : 0;
 }
 
-/* How far the claim has come, and whether there may be more to claim. */
+/* How far the claim has come, and whether there may be more to claim. One that has read as many
+ * rows as it ever does, all for sinks that are away, would find no others. */
 static void note_reach(struct outbox *outbox, struct batch *batch, bool is_full)
 {
     struct slice_choice *choice = &outbox->choice;
 
-    if (batch->count > 0 && outbox->source != NULL)
+    if (batch->count > 0 && outbox->source != NULL && outbox->away.sinks == 0)
         horizon_note_claimed(outbox->source->horizon, outbox->view.stamp.epoch,
                              number(batch->messages[batch->count - 1].id.data));
     outbox->empty_slices = batch->count > 0 ? 0 : outbox->empty_slices + outbox->locked_count;
     batch->has_more =
-        is_full || (outbox->locked_count == choice->width && outbox->empty_slices < choice->count);
+        (is_full && (batch->count > 0 || rows_of(outbox) < AWAY_ROWS_MAX)) ||
+        (outbox->locked_count == choice->width && outbox->empty_slices < choice->count);
     if (batch->count == 0 && !batch->has_more)
         outbox->empty_slices = 0;
     choice_note_claimed(choice, outbox->locked, outbox->locked_count);

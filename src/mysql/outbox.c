@@ -126,13 +126,20 @@ static void end_previous(struct outbox *outbox)
 static int take_over(struct outbox *outbox, struct error *error)
 {
     MYSQL_RES *rows;
+    MYSQL_ROW row;
+    bool has_lock;
     char sql[96];
 
     end_previous(outbox);
     (void)snprintf(sql, sizeof sql, "SELECT GET_LOCK('%s', %d)", outbox->mark, DB_LOCK_S);
     rows = db_query(&outbox->session, sql, error);
+    row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+    has_lock = row != NULL && row[0] != NULL && strcmp(row[0], "1") == 0;
     mysql_free_result(rows);
-    return rows != NULL ? 0 : -1;
+    if (rows != NULL && !has_lock)
+        (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                        "database: the session before this one has not ended yet");
+    return has_lock ? 0 : -1;
 }
 
 /* Logs whether a COMMIT has taken effect whose answer was lost, by the first row that it settled.

@@ -362,7 +362,7 @@ static int check_ids(const struct tables *tables, struct db_session *session, st
 {
     MYSQL_RES *rows = tables_query(tables, session, db_sql_negative, NULL, error);
     MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
-    bool has_negative = row != NULL && strcmp(row[0], "0") != 0;
+    bool has_negative = row != NULL;
 
     mysql_free_result(rows);
     if (has_negative)

@@ -447,10 +447,12 @@ static int look_below(struct watch *watch, struct error *error)
     (void)snprintf(text, sizeof text, "%" PRId64, highest);
     rows = tables_query(&watch->tables, &watch->session, db_sql_late, facts, error);
     free(bounds);
-    if (rows == NULL)
-        return -1;
     rest_ms = FULL_REST * (clock_now_ms() - began_ms);
     watch->full_at_ms = clock_now_ms() + (rest_ms < FULL_MS ? rest_ms : FULL_MS);
+    if (rows == NULL) /* one that takes too long says nothing against the bounds */
+        return watch->session.failure == DB_FAILURE_STATEMENT && error->kind == ERROR_TRANSIENT
+                   ? 0
+                   : -1;
     row = mysql_fetch_row(rows);
     if (row != NULL && row[0] != NULL && row[1] != NULL) {
         int64_t id = strtoll(row[0], NULL, 10);
@@ -463,7 +465,8 @@ static int look_below(struct watch *watch, struct error *error)
             watch->full_at_ms = 0;
             log_limit_line(&limit, LOG_WARN, clock_now_ms(),
                            "row %" PRId64 " of %s was found below the bound from which claims"
-                           " read: its id was drawn before its INSERT",
+                           " read: its id was drawn before its INSERT, or it was"
+                           " marked as unsent again",
                            id, watch->tables.outbox);
         }
     }

@@ -4,7 +4,7 @@ SELECT {claimed_columns}
 FROM {outbox} o FORCE INDEX ({claim_index})
 WHERE {id} >= {from} AND {slice_of_row} IN ({locked}){if unsent} AND {unsent}{end}
 {if passed_topics}
-  AND {topic_bytes} NOT IN ({passed_topics})
+  AND COALESCE({topic_bytes} NOT IN ({passed_topics}), TRUE)
 {end}
 {if notes}
   AND NOT EXISTS (SELECT 1 FROM {parked} n FORCE INDEX (id) WHERE n.id = {id} AND n.state IN ('refused', 'unsettled')

@@ -13,7 +13,7 @@ WITH head AS (
     WHERE p.due <= UTC_TIMESTAMP(6) AND p.sent_at IS NULL AND p.state IN ('retry', 'scheduled', 'waiting', 'paused')
       AND {slice_of_parked} IN ({locked}){if declined} AND COALESCE(p.waits_for NOT IN ({declined}), TRUE){end}
     {if passed_topics}
-      AND p.topic NOT IN ({passed_topics})
+      AND COALESCE(p.topic NOT IN ({passed_topics}), TRUE)
     {end}
     {if keyed}
       AND (p.`key` IS NULL

@@ -21,5 +21,5 @@ FROM (SELECT p.seq AS relay_seq, p.id AS relay_id, p.event_id AS relay_event_id,
       ORDER BY p.due LIMIT {limit}) n
 STRAIGHT_JOIN {outbox} o FORCE INDEX (PRIMARY) ON {id} = n.relay_id
 WHERE COALESCE(n.relay_event_id = {event_id_text}, TRUE){if unsent} AND {unsent}{end}
-  {if passed_topics} AND {topic_bytes} NOT IN ({passed_topics}){end}
+  {if passed_topics} AND COALESCE({topic_bytes} NOT IN ({passed_topics}), TRUE){end}
 ORDER BY {id}

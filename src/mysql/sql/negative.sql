@@ -1,2 +1,2 @@
--- Whether there are rows with negative ids.
-SELECT EXISTS (SELECT 1 FROM {outbox} o FORCE INDEX (PRIMARY) WHERE {id} < 0)
+-- A row with a negative id: from 0 downwards, because the other way would pass all rows that were deleted.
+SELECT {id} FROM {outbox} o FORCE INDEX (PRIMARY) WHERE {id} < 0 ORDER BY {id} DESC LIMIT 1

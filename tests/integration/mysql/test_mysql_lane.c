@@ -435,7 +435,7 @@ TEST(the_horizon_rises_behind_sent_rows_and_not_past_an_open_insert)
     db_end(&writer);
 }
 
-/* 600 rows of the sink that works, behind those of the other one. */
+/* 600 rows of the sink that works, and one without a topic, behind those of the other one. */
 static void assert_claimed_past(struct lane_fixture *fixture, const char *topic, int rounds,
                                 struct source *source)
 {
@@ -444,6 +444,7 @@ static void assert_claimed_past(struct lane_fixture *fixture, const char *topic,
     const struct routes routes = {.entries = entries, .count = 2};
     char why[128], text[256];
     int claimed = 0;
+    int topicless = 0;
 
     assert_int_equal(match_parse(&entries[0].match, "Away.>", why, sizeof why), 0);
     assert_int_equal(match_parse(&entries[1].match, "away.>", why, sizeof why), 0);
@@ -459,17 +460,23 @@ static void assert_claimed_past(struct lane_fixture *fixture, const char *topic,
         sql(fixture, text);
     }
     sql(fixture, "INSERT INTO outbox (topic, `key`, payload)"
-                 " SELECT CONCAT('away.', seq), seq, 'p' FROM numbers WHERE seq <= 600");
+                 " SELECT CONCAT('away.', seq), seq, 'p' FROM numbers WHERE seq <= 600;"
+                 "INSERT INTO outbox (topic, `key`, payload) VALUES (NULL, 'none', 'p')");
     do {
         fixture->outbox->choice.width = fixture->outbox->choice.count;
         claim_by(fixture, fixture->outbox, &fixture->batch, &request);
-        for (int i = 0; i < fixture->batch.count; i++)
-            assert_int_equal(fixture->batch.messages[i].topic.data[0], 'a');
+        for (int i = 0; i < fixture->batch.count; i++) {
+            const char *sent_to = fixture->batch.messages[i].topic.data;
+
+            topicless += sent_to == NULL || sent_to[0] == '\0';
+            assert_true(topicless > 0 || sent_to[0] == 'a');
+        }
         claimed += fixture->batch.count;
         if (fixture->batch.count > 0)
             send_all(fixture);
     } while (fixture->batch.has_more);
-    assert_int_equal(claimed, 600);
+    assert_int_equal(claimed, 601);
+    assert_int_equal(topicless, 1);
     claim(fixture);
     assert_int_equal(fixture->batch.count, 500);
     match_free(&entries[0].match);
