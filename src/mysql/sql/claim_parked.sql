@@ -24,7 +24,7 @@ WITH head AS (
                               WHERE {id} >= {from} AND {id} < p.id AND {key_bytes} = p.`key`
                                 {if unsent}AND {unsent}{end}))
     {end}
-    ORDER BY p.due LIMIT {limit}
+    ORDER BY p.due, p.seq LIMIT {limit}
 )
 SELECT {claimed_parked_columns}
 FROM (SELECT relay_seq FROM head
