@@ -44,6 +44,7 @@ class Member:
 
 class Fleet:
     wire = POSTGRES
+    new_password = "ALTER ROLE relay PASSWORD '{}'"
 
     def __init__(self, lab, options, fleet, on_sent, retention):
         self.lab, self.options = lab, options
@@ -97,7 +98,7 @@ class Fleet:
         fresh = self.secret.with_suffix(".new")
         fresh.write_text(password + "\n")
         fresh.chmod(0o600)
-        self.lab.sql(f"ALTER ROLE relay PASSWORD '{password}'")
+        self.lab.sql(self.new_password.format(password))
         fresh.rename(self.secret)
 
     def __getitem__(self, number):

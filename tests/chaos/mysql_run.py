@@ -69,17 +69,11 @@ REFUSALS = [
 
 class MysqlFleet(Fleet):
     wire, awake = MYSQL, set()
+    new_password = "ALTER USER relay IDENTIFIED BY '{}'"
 
     def require_password(self):
         self.lab.sql("CREATE USER relay; " + self.options.grants)
         self.change_password("first")
-
-    def change_password(self, password):
-        fresh = self.secret.with_suffix(".new")
-        fresh.write_text(password + "\n")
-        fresh.chmod(0o600)
-        self.lab.sql(f"ALTER USER relay IDENTIFIED BY '{password}'")
-        fresh.rename(self.secret)
 
     def now(self):
         return time.monotonic()

@@ -30,9 +30,9 @@ static void raise_bound_to(struct lane_fixture *fixture, int64_t id)
     }
 }
 
-static bool is_claimed_within(struct lane_fixture *fixture, int64_t ms)
+static bool is_claimed(struct lane_fixture *fixture)
 {
-    int64_t deadline_ms = clock_now_ms() + ms;
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
 
     do {
         claim(fixture);
@@ -77,7 +77,7 @@ TEST(bounds_are_void_where_locks_cannot_be_read_any_longer)
     show_locks(fixture, false);
     await_void_bounds(fixture);
     sql(fixture, "TRUNCATE TABLE outbox; INSERT INTO outbox (topic, `key`) VALUES ('t', 'k')");
-    claimed = is_claimed_within(fixture, 5000);
+    claimed = is_claimed(fixture);
     show_locks(fixture, true);
     assert_true(claimed);
 }
