@@ -24,7 +24,7 @@ HARDENING  := -fstack-protector-strong -fstack-clash-protection -fPIE $(if $(SAN
 ifeq ($(shell uname -m),x86_64)
 HARDENING  += -fcf-protection
 endif
-OPTIMISE   := $(if $(SANITIZE),-O1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all,-O2) -g
+OPTIMISE   := $(if $(SANITIZE),-O1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -g1,-O2 -g)
 # Paths in the program are relative: built anywhere, it is the same program.
 REPEATABLE := '-ffile-prefix-map=$(CURDIR)=.'
 CPPFLAGS   += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen

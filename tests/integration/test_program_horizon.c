@@ -81,7 +81,7 @@ static const char application[] =
     "   PERFORM add_event(keys[1 + (turn + pg_backend_pid()) % cardinality(keys)], statement,"
     "                     seconds[1 + turn % cardinality(seconds)]);"
     "   COMMIT;"
-    "   PERFORM pg_sleep(0.005);"
+    "   PERFORM pg_sleep(0.02);"
     "  END LOOP;"
     " END $$;";
 

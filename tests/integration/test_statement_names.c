@@ -14,7 +14,7 @@ enum {
     STATEMENTS_MAX = 256,
     WORDS_MAX = 2048,
     WORD_BYTES = 64,
-    COLUMNS = 200,
+    COLUMNS = 400,
     TEXT_BYTES = 262144
 };
 
@@ -215,6 +215,8 @@ static void try_columns(struct statements *all, PGconn *conn, char (*words)[WORD
     sql(conn, "SET debug_print_parse = off");
     alter_columns(conn, "%s ADD COLUMN \"%s\" point", words, count);
     for (int i = 0; i < all->count; i++) {
+        if (strstr(all->list[i].text, "\"zz_table\"") == NULL)
+            continue;
         (void)snprintf(text, sizeof text, "%s", all->list[i].text);
         put_columns(text, words, count);
         if (meaning_of(conn, text) != 0)
@@ -246,7 +248,11 @@ static void try_table(struct statements *all, PGconn *conn, const char *name, co
         " ALTER TABLE public.zz_table RENAME TO %s",
         column, table);
     for (int i = 0; i < all->count; i++) {
-        if (!has_word(all->list[i].text, name) && !has_word(all->list[i].text, id))
+        const char *original = all->list[i].text;
+        bool names_table = strstr(original, "\"zz_table\"") != NULL;
+        bool names_id = strstr(original, "\"zz_id\"") != NULL;
+
+        if (!(names_table && has_word(original, name)) && !(names_id && has_word(original, id)))
             continue;
         (void)snprintf(text, sizeof text, "%s", all->list[i].text);
         replace(text, "\"zz_table\"", table);
