@@ -535,7 +535,10 @@ static int await_flush(struct outbox *outbox, struct error *error)
         return db_server_check(&outbox->server, outbox->options, error);
     if (outbox->source == NULL)
         return error_set(error, ERROR_PERMANENT, ERROR_SELF, "no session flushes the log");
-    return wal_flush_wait(outbox->source->flush, &outbox->server.identity, error);
+    if (wal_flush_wait(outbox->source->flush, &outbox->server.identity, error) < 0)
+        return error_hint(error, "durable_before_publish needs this flush before a publish; check"
+                                 " the server's disk");
+    return 0;
 }
 
 /* Bounds are void where ids have begun again, after TRUNCATE or in a table that was restored: at

@@ -141,9 +141,10 @@ static int await_flush(struct outbox *outbox, const struct batch *batch, struct 
     if ((outbox->flushed && !outbox->is_lean) || are_durable(outbox, batch))
         return 0;
     if (outbox->flush == NULL)
-        return error_set(error, ERROR_PERMANENT, ERROR_SELF, "no session flushes the WAL");
+        return error_set(error, ERROR_PERMANENT, ERROR_SELF, "no session flushes the log");
     if (wal_flush_wait(outbox->flush, &outbox->server, error) < 0)
-        return -1;
+        return error_hint(error, "durable_before_publish needs this flush before a publish; check"
+                                 " whether a synchronous standby is down");
     if (oldest != 0)
         outbox->durable_before = oldest;
     return 0;

@@ -61,15 +61,13 @@ static int result_of(const struct wal_flush *flush, uint64_t number, const struc
         *error = flush->error;
     else if (flush->flushed < number)
         (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                        "database: the WAL was not flushed within %d ms", WAL_FLUSH_MS_MAX);
+                        "database: the log was not flushed within %d ms", WAL_FLUSH_MS_MAX);
     else if (!server_is_same(&flush->server, server))
         (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                        "database: the session that flushes the WAL reached another server");
+                        "database: the session that flushes the log reached another server");
     else
         return 0;
-    return error_hint(error,
-                      "durable_before_publish needs this flush before a publish; check whether a"
-                      " synchronous standby is down");
+    return -1;
 }
 
 int wal_flush_wait(struct wal_flush *flush, const struct server *server, struct error *error)

@@ -582,7 +582,7 @@ LANE_TEST(a_lane_beside_which_nobody_flushes_claims_nothing)
     do
         insert_rows(fixture, 1);
     while (claim_from(alone, &fixture->batch, false, &fixture->error) == 0);
-    assert_string_equal(fixture->error.text, "no session flushes the WAL");
+    assert_string_equal(fixture->error.text, "no session flushes the log");
     outbox_abandon(alone);
     outbox_close(alone);
 }
