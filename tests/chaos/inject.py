@@ -52,7 +52,8 @@ NEW_SEQUENCE = {
 
 # How PostgreSQL comes to refuse a settle, and what ends it.
 CHOSEN = "hashtext(OLD.event_id::text) % 20 = 0"
-DROP = "DROP TRIGGER refused ON outbox; DROP FUNCTION refuse"
+# The lock first: else DROP TRIGGER locks partitions before their table, and whoever reads the table meanwhile deadlocks.
+DROP = "LOCK TABLE outbox; DROP TRIGGER refused ON outbox; DROP FUNCTION refuse"
 REFUSALS = [
     ("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
      " $$BEGIN RAISE 'this row is closed'; END$$; CREATE TRIGGER refused BEFORE UPDATE OR DELETE"
