@@ -86,18 +86,26 @@ static char *insert_sql(const struct tables *tables, const struct values *values
     return NULL;
 }
 
-/* A role that may only insert gets no ids. */
+/* A role that may only insert gets no ids. If the order trigger drew the id, LAST_INSERT_ID() is 0.
+ */
 static int say_ids(struct admin *admin, const struct emitted_ids *ids, struct error *error)
 {
-    MYSQL_RES *rows = tables_query(&admin->tables, &admin->session, db_sql_emitted, NULL, error);
-    MYSQL_ROW row;
+    bool found = false;
 
-    if (rows == NULL)
-        return admin->session.conn != NULL && error->kind == ERROR_PERMANENT ? 0 : -1;
-    while ((row = mysql_fetch_row(rows)) != NULL)
-        if (row[0] != NULL)
+    for (int i = 0; i < (admin->session.is_mariadb ? 2 : 1) && !found; i++) {
+        const struct sql_fact facts[] = {{i == 1 ? "by_trigger" : "", .text = NULL},
+                                         {.name = NULL}};
+        MYSQL_RES *rows =
+            tables_query(&admin->tables, &admin->session, db_sql_emitted, facts, error);
+        MYSQL_ROW row;
+
+        if (rows == NULL)
+            return admin->session.conn != NULL && error->kind == ERROR_PERMANENT ? 0 : -1;
+        found = (row = mysql_fetch_row(rows)) != NULL && row[0] != NULL;
+        if (found)
             ids->on_event(ids->closure, row[0], row[1] != NULL ? row[1] : row[0]);
-    mysql_free_result(rows);
+        mysql_free_result(rows);
+    }
     return 0;
 }
 

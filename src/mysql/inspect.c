@@ -2,6 +2,7 @@
  * otherwise than one would expect. */
 #include "mysql/admin.h"
 
+#include "mysql/order.h"
 #include "mysql/statements.h"
 #include "source/source.h"
 
@@ -182,7 +183,7 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
             "%s init", source_program);
         return 0;
     }
-    if (inspect_columns(admin, findings, error) < 0)
+    if (inspect_columns(admin, findings, error) < 0 || order_inspect(admin, findings, error) < 0)
         return -1;
     inspect_rights(admin, findings);
     inspect_xa(admin, findings);

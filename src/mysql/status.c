@@ -3,6 +3,7 @@
 #include "mysql/document.h"
 
 #include "base/clock.h"
+#include "mysql/order.h"
 #include "mysql/statements.h"
 #include "source/json.h"
 #include "source/status.h"
@@ -87,6 +88,19 @@ static int add_rows(struct admin *admin, json_t *document, const char *name, con
     (void)json_object_set_new(document, name, rows != NULL ? json_incref(rows) : json_array());
     json_decref(rows);
     return note(admin, document, figure, rows != NULL ? 0 : -1, error);
+}
+
+static int add_keeper(struct admin *admin, json_t *document, struct error *error)
+{
+    struct order_trigger trigger;
+    int status;
+
+    if (admin->options->order != ORDER_KEY)
+        return 0;
+    status = order_read(admin, &trigger, error);
+    if (status == 0 && trigger.is_there && trigger.problem[0] == '\0')
+        (void)json_object_set_new(document, "keys_locked_by", json_string("trigger"));
+    return note(admin, document, "who locks the keys", status, error);
 }
 
 static int add_figures(struct admin *admin, const struct status_query *query, json_t *document,
@@ -229,7 +243,7 @@ json_t *admin_status(struct admin *admin, const struct status_query *query, stru
         (void)error_no_memory(error);
         return NULL;
     }
-    if (document_relays(admin, document, error) < 0 ||
+    if (document_relays(admin, document, error) < 0 || add_keeper(admin, document, error) < 0 ||
         add_figures(admin, query, document, error) < 0 ||
         count_sinks(admin, query, document, error) < 0) {
         json_decref(document);

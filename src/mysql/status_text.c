@@ -97,7 +97,9 @@ static void say_figures(const struct status_lines *lines, const json_t *document
         say(lines, "cut", "refused  %s of them, by the database",
             count_text(text, document_number(document, "refused")));
     say_rows(lines, document, "dead     ", "dead", "");
-    if (strcmp(document_text(document, "keys_locked_by"), "application") == 0)
+    if (strcmp(document_text(document, "keys_locked_by"), "trigger") == 0)
+        say(lines, "cut", "order    the trigger locks each key");
+    else if (strcmp(document_text(document, "keys_locked_by"), "application") == 0)
         say(lines, "cut", "order    the application must lock each key");
     if (document_number(document, "rate_per_second") >= 0)
         say(lines, "cut", "rate     %s/s",

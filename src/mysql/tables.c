@@ -67,7 +67,7 @@ static void quote(char out[2 * OUTBOX_NAME_BYTES + 3], const char *name)
 
 static void add_literal(struct tables *tables, const char *name, const char *text)
 {
-    char literal[2 * OUTBOX_NAME_BYTES + 3] = "NULL";
+    char literal[8 * OUTBOX_NAME_BYTES + 16] = "NULL";
     FILE *out = fmemopen(literal, sizeof literal, "w");
 
     if (out == NULL)
@@ -77,14 +77,19 @@ static void add_literal(struct tables *tables, const char *name, const char *tex
     (void)add(tables, name, "%s", literal);
 }
 
-/* {outbox}, {parked}, {slice_table} and {control}. */
+/* {outbox}, the tables beside it, and the order trigger and its sequence. */
 static void add_tables(struct tables *tables)
 {
     static const struct {
         const char *fact;
         const char *suffix;
-    } all[] = {
-        {"outbox", ""}, {"parked", "_parked"}, {"slice_table", "_slice"}, {"control", "_control"}};
+    } all[] = {{"outbox", ""},
+               {"parked", "_parked"},
+               {"slice_table", "_slice"},
+               {"control", "_control"},
+               {"order_table", "_order"},
+               {"order_trigger", "_order"},
+               {"order_sequence", "_order_seq"}};
     char schema[2 * OUTBOX_NAME_BYTES + 3] = "";
     char name[OUTBOX_NAME_BYTES + 16];
     char quoted[2 * OUTBOX_NAME_BYTES + 3 + 16];
@@ -98,6 +103,7 @@ static void add_tables(struct tables *tables)
         quote(quoted, name);
         (void)add(tables, all[i].fact, "%s%s%s", schema, schema[0] != '\0' ? "." : "", quoted);
     }
+    add_literal(tables, "order_sequence_text", tables->facts[tables->fact_count - 1].text);
     (void)snprintf(tables->outbox, sizeof tables->outbox, "%s%s%s", tables->schema,
                    tables->schema[0] != '\0' ? "." : "", tables->name);
     add_literal(tables, "table_text", tables->name);
@@ -155,6 +161,20 @@ static const char *text_of_fact(const struct tables *tables, const char *name)
         if (strcmp(tables->facts[i].name, name) == 0)
             return tables->facts[i].text;
     return "NULL";
+}
+
+/* Of a row that is inserted, for the order trigger. */
+static void add_new(struct tables *tables)
+{
+    char name[4200];
+    char new_key[4300];
+
+    column_sql(tables, COLUMN_ID, true, name, sizeof name);
+    (void)add(tables, "id_name", "%s", name);
+    column_sql(tables, COLUMN_KEY, true, name, sizeof name);
+    (void)add(tables, "key_name", "%s", name);
+    (void)snprintf(new_key, sizeof new_key, "NEW.%s", name);
+    add_bytes(tables, COLUMN_KEY, "new_key_bytes", new_key);
 }
 
 static void add_columns(struct tables *tables, bool bare)
@@ -253,6 +273,9 @@ static void note_column(struct tables *tables, MYSQL_ROW row)
         tables->has[i] = true;
         tables->is_bytes[i] = is_one_of(row[1], bytes);
         tables->is_zoned[i] = strcmp(row[1], "timestamp") == 0;
+        if (i == COLUMN_KEY)
+            tables->key_is_generated =
+                strstr(row[4], "VIRTUAL") != NULL || strstr(row[4], "STORED") != NULL;
         if (i == COLUMN_ID)
             tables->id_is_key = is_one_of(row[1], integers) && strcmp(row[3], "PRI") == 0;
         if (i == COLUMN_PAYLOAD)
@@ -284,6 +307,7 @@ static int read_columns(struct tables *tables, struct db_session *session, struc
     if (rows == NULL)
         return -1;
     tables->exists = mysql_num_rows(rows) > 0;
+    tables->is_bytes[COLUMN_KEY] = !tables->exists; /* as init makes it */
     while ((row = mysql_fetch_row(rows)) != NULL)
         note_column(tables, row);
     mysql_free_result(rows);
@@ -417,6 +441,7 @@ int tables_describe(struct tables *tables, const struct outbox_options *options,
         check_zone(tables, session, error) < 0)
         return -1;
     add_columns(tables, !tables->exists);
+    add_new(tables);
     add_condition(tables);
     if (read_kind(tables, session, error) < 0 ||
         (tables->exists && check_ids(tables, session, error) < 0))

@@ -25,6 +25,7 @@ struct tables {
     bool has[COLUMN_COUNT];      /* the table has the column, or the configuration an expression */
     bool is_bytes[COLUMN_COUNT]; /* its values are bytes, no text */
     bool is_zoned[COLUMN_COUNT]; /* a TIMESTAMP: its values are moments */
+    bool key_is_generated;       /* it has no value before a row is inserted */
     bool payload_is_json;
     bool id_is_key; /* the id is an integer, and the primary key */
     bool event_id_is_binary;

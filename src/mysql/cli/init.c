@@ -2,6 +2,7 @@
 #include "mysql/cli/commands.h"
 
 #include "mysql/document.h"
+#include "mysql/order.h"
 #include "mysql/schema.h"
 #include "mysql/statements.h"
 
@@ -34,20 +35,43 @@ static int create(struct admin *admin, const char *sql, struct error *error)
     return admin_check_slices(admin, error);
 }
 
+static int add_order(struct admin *admin, const char *order, struct error *error)
+{
+    if (order_make(admin, order, error) < 0)
+        return -1;
+    (void)printf("the order trigger locks each key; other roles need no right for it\n");
+    if (!admin->session.is_mariadb)
+        (void)printf("on MySQL this holds for INSERTs of one row: docs/mysql.md\n");
+    return 0;
+}
+
+static int print_or_create(struct admin *admin, const struct arguments *arguments,
+                           struct error *error)
+{
+    char *sql = schema_text(&admin->tables);
+    char *order = NULL;
+    int status = -1;
+
+    if (sql == NULL)
+        (void)error_no_memory(error);
+    else if (arguments->order_trigger &&
+             (order = order_text(admin, arguments->print, error)) == NULL)
+        status = -1;
+    else if (arguments->print)
+        status = puts(sql) < 0 || (order != NULL && puts(order) < 0);
+    else if (create(admin, sql, error) == 0)
+        status = order != NULL ? add_order(admin, order, error) : 0;
+    free(sql);
+    free(order);
+    return status;
+}
+
 enum exit_status command_init(const struct arguments *arguments, struct config *config)
 {
     struct error error;
     struct admin *admin = admin_open(&config->relay.outbox, &error);
-    char *sql = admin != NULL ? schema_text(&admin->tables) : NULL;
-    int status = -1;
+    int status = admin != NULL ? print_or_create(admin, arguments, &error) : -1;
 
-    if (admin != NULL && sql == NULL)
-        (void)error_no_memory(&error);
-    else if (admin != NULL && arguments->print)
-        status = printf("%s\n", sql) < 0;
-    else if (admin != NULL)
-        status = create(admin, sql, &error);
-    free(sql);
     admin_close(admin);
     if (status != 0)
         return cli_fail(&error);
