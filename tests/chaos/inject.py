@@ -39,14 +39,18 @@ CHANGES = [
     " ALTER TABLE outbox_parked ALTER COLUMN type TYPE text",
 ]
 
+# A sequence has the owner of its table, which is the relay's role where it makes partitions.
+OWNED = ("DO $$BEGIN EXECUTE format('ALTER SEQUENCE {0} OWNER TO %s', (SELECT relowner::regrole FROM pg_class"
+         " WHERE oid = 'outbox'::regclass)); END$$; ALTER SEQUENCE {0} OWNED BY outbox.id;")
 # A sequence that goes on above all ids that were drawn, by contract.
 NEW_SEQUENCE = {
     "locks": "LOCK TABLE outbox; ALTER TABLE outbox ALTER COLUMN id DROP IDENTITY IF EXISTS,"
              " ALTER COLUMN id DROP DEFAULT; DROP SEQUENCE IF EXISTS outbox_id_seq;"
-             " CREATE SEQUENCE outbox_id_seq OWNED BY outbox.id;"
+             " CREATE SEQUENCE outbox_id_seq; " + OWNED.format("outbox_id_seq") +
              " SELECT setval('outbox_id_seq', (SELECT greatest(max(id) - max(base), 0) + 1000 FROM ledger, ids));"
              " ALTER TABLE outbox ALTER COLUMN id SET DEFAULT nextval('outbox_id_seq')",
-    "trigger": "LOCK TABLE outbox; DROP SEQUENCE outbox_order_seq; CREATE SEQUENCE outbox_order_seq OWNED BY outbox.id;"
+    "trigger": "LOCK TABLE outbox; DROP SEQUENCE outbox_order_seq; CREATE SEQUENCE outbox_order_seq; "
+               + OWNED.format("outbox_order_seq") +
                " SELECT setval('outbox_order_seq', (SELECT greatest(max(id) - max(base), 0) + 1000 FROM ledger, ids))",
 }
 
