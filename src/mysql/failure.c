@@ -11,6 +11,7 @@
 #define CONNECTION_KILLED 1927 /* MariaDB */
 #define STATEMENT_TIMEOUT 1969 /* MariaDB: max_statement_time */
 #define QUERY_TIMEOUT 3024     /* MySQL: max_execution_time */
+#define READ_ONLY 1836         /* MySQL: innodb_read_only */
 #define LOCK_NOWAIT 3572       /* MySQL */
 #define CLIENT_ERRORS 2000     /* codes from here on are the client's own: the connection is lost */
 #define CLIENT_ERRORS_END 2999
@@ -44,7 +45,8 @@ static const struct {
     {ER_XAER_RMERR, DB_FAILURE_STATEMENT, KIND_PERMANENT},    /* MySQL: without XA_RECOVER_ADMIN */
     {ER_UNKNOWN_TABLE, DB_FAILURE_STATEMENT, KIND_PERMANENT}, /* of information_schema */
     {ER_BINLOG_CREATE_ROUTINE_NEED_SUPER, DB_FAILURE_STATEMENT, KIND_PERMANENT},
-    {ER_OPTION_PREVENTS_STATEMENT, DB_FAILURE_STATEMENT, 0}, /* a read-only server */
+    {ER_OPTION_PREVENTS_STATEMENT, DB_FAILURE_SESSION, 0},    /* a server that is read-only now */
+    {READ_ONLY, DB_FAILURE_SESSION, 0},
     {ER_NO_SUCH_TABLE, DB_FAILURE_STATEMENT, KIND_PERMANENT | KIND_SCHEMA},
     {ER_BAD_FIELD_ERROR, DB_FAILURE_STATEMENT, KIND_PERMANENT | KIND_SCHEMA},
     {ER_BAD_DB_ERROR, DB_FAILURE_STATEMENT, KIND_PERMANENT | KIND_SCHEMA},
