@@ -477,21 +477,22 @@ static int take_rows(struct outbox *outbox, struct batch *batch, bool *is_full, 
 
 /* ---- rows behind parked ones ---- */
 
-static char *pack_keys(const struct batch *batch)
+/* The keys of the messages from *at on, of as many as a statement has room for. */
+static char *pack_keys(const struct batch *batch, int *at)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     const char *divider = "[";
 
-    for (int i = 0; out != NULL && i < batch->count; i++) {
-        const struct message *message = &batch->messages[i];
+    for (; out != NULL && *at < batch->count && ftell(out) < TABLES_STATEMENT_BYTES; ++*at) {
+        const struct message *message = &batch->messages[*at];
 
         if (message->key.data == NULL)
             continue;
         (void)fprintf(out, "%s[\"", divider);
-        for (size_t at = 0; at < message->key.len; at++)
-            (void)fprintf(out, "%02x", (unsigned char)message->key.data[at]);
+        for (size_t i = 0; i < message->key.len; i++)
+            (void)fprintf(out, "%02x", (unsigned char)message->key.data[i]);
         (void)fprintf(out, "\",%.*s]", (int)message->id.len, message->id.data);
         divider = ",";
     }
@@ -504,9 +505,9 @@ static char *pack_keys(const struct batch *batch)
     return NULL;
 }
 
-static int mark_blocked(struct outbox *outbox, struct batch *batch, struct error *error)
+static int mark_some(struct outbox *outbox, struct batch *batch, int *at, struct error *error)
 {
-    char *keys = pack_keys(batch);
+    char *keys = pack_keys(batch, at);
     const struct sql_fact facts[] = {{"rows", .text = keys}, {.name = NULL}};
     MYSQL_RES *rows;
     MYSQL_ROW row;
@@ -523,6 +524,16 @@ static int mark_blocked(struct outbox *outbox, struct batch *batch, struct error
                 batch->messages[i].blocked = true;
     mysql_free_result(rows);
     return 0;
+}
+
+static int mark_blocked(struct outbox *outbox, struct batch *batch, struct error *error)
+{
+    int at = 0;
+    int status = 0;
+
+    while (status == 0 && at < batch->count)
+        status = mark_some(outbox, batch, &at, error);
+    return status;
 }
 
 /* ---- the claim ---- */

@@ -43,8 +43,7 @@ static void inspect_settings(struct admin *admin, const MYSQL_ROW row, struct fi
 
     if (packet < PACKET_BYTES)
         finding_fix(findings_add(findings, FINDING_WARNING,
-                                 "max_allowed_packet is %lld bytes: a larger row can be neither"
-                                 " inserted nor parked",
+                                 "max_allowed_packet is %lld bytes: no larger row can be inserted",
                                  (long long)packet),
                     "SET GLOBAL max_allowed_packet = 67108864;");
     if (step != 1)

@@ -2,6 +2,7 @@
 #include "mysql/state.h"
 #include "mysql/statements.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,8 @@ static void take(struct db_server *server, struct settings *settings, const char
         server->is_read_only = strcasecmp(value, "OFF") != 0 && strcmp(value, "0") != 0;
     else if (strcmp(name, "wsrep_on") == 0)
         server->is_cluster = is_on(value);
+    else if (strcmp(name, "max_allowed_packet") == 0)
+        server->packet_bytes = strtoll(value, NULL, 10);
     else if (strcmp(name, "binlog_format") == 0)
         server->logs_statements = strcasecmp(value, "STATEMENT") == 0;
     else
@@ -86,6 +89,13 @@ int db_server_check(const struct db_server *server, const struct outbox_options 
                         "database: the binary log has statements, which READ COMMITTED does not"
                         " allow");
         return error_hint(error, "SET GLOBAL binlog_format = 'ROW';");
+    }
+    if (server->packet_bytes < TABLES_PACKET_MIN) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "database: max_allowed_packet is %" PRId64 " bytes, and statements of the"
+                        " relay take up to %d",
+                        server->packet_bytes, TABLES_PACKET_MIN);
+        return error_hint(error, "SET GLOBAL max_allowed_packet = 16777216;");
     }
     if (options->durable_before_publish && server->durability == DURABLE_NOT) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,

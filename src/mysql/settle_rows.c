@@ -85,9 +85,11 @@ static void put_given(FILE *out, struct rows rows, int at, enum settle what, boo
     (void)fputc('}', out);
 }
 
-/* free() it; NULL: no memory. */
-static char *pack(struct rows rows, enum settle what, bool is_given, bool by_seq)
+/* Of the rows from *at on, as many as a statement has room for; moves *at behind them. free() it.
+ * NULL: no memory. */
+static char *pack(struct rows rows, int *at, enum settle what, bool is_given, bool by_seq)
 {
+    int first = *at;
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -95,12 +97,12 @@ static char *pack(struct rows rows, enum settle what, bool is_given, bool by_seq
     if (out == NULL)
         return NULL;
     (void)fputc('[', out);
-    for (int i = 0; i < rows.count; i++) {
-        (void)fputs(i == 0 ? "" : ",", out);
+    for (; *at < rows.count && ftell(out) < TABLES_STATEMENT_BYTES; ++*at) {
+        (void)fputs(*at == first ? "" : ",", out);
         if (is_given)
-            put_given(out, rows, i, what, by_seq);
+            put_given(out, rows, *at, what, by_seq);
         else
-            put_number(out, rows.messages[i], by_seq);
+            put_number(out, rows.messages[*at], by_seq);
     }
     (void)fputc(']', out);
     if (fclose(out) == 0)
@@ -143,28 +145,27 @@ static int run(struct outbox *outbox, enum prepared statement, const char *given
     return 0;
 }
 
-static int run_all(struct outbox *outbox, const struct batch *batch, enum settle what,
-                   struct rows rows, const char *given, struct error *error)
+static int run_all(struct outbox *outbox, const struct batch *batch, enum settle what, int rows,
+                   const char *given, struct error *error)
 {
     int done;
 
     switch (what) {
     case SETTLE_SENT:
     case SETTLE_TRIAL:
-        return run(outbox, batch->parked ? PREPARED_SENT_PARKED : PREPARED_SENT, given, rows.count,
+        return run(outbox, batch->parked ? PREPARED_SENT_PARKED : PREPARED_SENT, given, rows,
                    error);
     case SETTLE_NOTE:
-        return run(outbox, batch->refused ? PREPARED_RENOTE : PREPARED_NOTE, given, rows.count,
-                   error);
+        return run(outbox, batch->refused ? PREPARED_RENOTE : PREPARED_NOTE, given, rows, error);
     case SETTLE_END_NOTES:
-        return run(outbox, PREPARED_END_NOTES, given, rows.count, error);
+        return run(outbox, PREPARED_END_NOTES, given, rows, error);
     case SETTLE_PARK:
         break;
     }
     if (batch->parked)
-        return run(outbox, PREPARED_PARK_AGAIN, given, rows.count, error);
-    done = run(outbox, PREPARED_PARK, given, rows.count, error);
-    return done > 0 ? run(outbox, PREPARED_TAKE, given, rows.count, error) : done;
+        return run(outbox, PREPARED_PARK_AGAIN, given, rows, error);
+    done = run(outbox, PREPARED_PARK, given, rows, error);
+    return done > 0 ? run(outbox, PREPARED_TAKE, given, rows, error) : done;
 }
 
 int settle_try(struct outbox *outbox, struct batch *batch, enum settle what, struct rows rows,
@@ -173,14 +174,19 @@ int settle_try(struct outbox *outbox, struct batch *batch, enum settle what, str
     bool is_given = what == SETTLE_PARK || what == SETTLE_NOTE;
     bool by_seq =
         batch->parked || (batch->refused && (what == SETTLE_NOTE || what == SETTLE_END_NOTES));
-    char *given = pack(rows, what, is_given, by_seq);
     struct error other;
+    int at = 0;
     int done;
 
-    if (given == NULL)
-        return error_no_memory(error);
-    done = run_all(outbox, batch, what, rows, given, error);
-    free(given);
+    do {
+        int first = at;
+        char *given = pack(rows, &at, what, is_given, by_seq);
+
+        if (given == NULL)
+            return error_no_memory(error);
+        done = run_all(outbox, batch, what, at - first, given, error);
+        free(given);
+    } while (done > 0 && at < rows.count);
     if (done < 0 || (done > 0 && what != SETTLE_TRIAL))
         return done;
     if (go_back(outbox, &other) == 0)
@@ -256,8 +262,10 @@ static int release_found(struct outbox *outbox, const char *statement, const str
     return release_by(&outbox->tables, &outbox->session, statement, facts, error) < 0 ? -1 : 0;
 }
 
-int release_next(struct outbox *outbox, struct rows rows, struct error *error)
+/* Of the keys of the rows from *at on, of which there is one. */
+static int release_some(struct outbox *outbox, struct rows rows, int *at, struct error *error)
 {
+    int first = *at;
     char *keys = NULL;
     size_t size;
     FILE *out = open_memstream(&keys, &size);
@@ -265,10 +273,12 @@ int release_next(struct outbox *outbox, struct rows rows, struct error *error)
 
     if (out == NULL)
         return error_no_memory(error);
-    for (int i = 0; i < rows.count; i++) {
-        (void)fputs(i == 0 ? "[\"" : "\",\"", out);
-        for (size_t at = 0; at < rows.messages[i]->key.len; at++)
-            (void)fprintf(out, "%02x", (unsigned char)rows.messages[i]->key.data[at]);
+    for (; *at < rows.count && ftell(out) < TABLES_STATEMENT_BYTES; ++*at) {
+        struct text key = rows.messages[*at]->key;
+
+        (void)fputs(*at == first ? "[\"" : "\",\"", out);
+        for (size_t i = 0; i < key.len; i++)
+            (void)fprintf(out, "%02x", (unsigned char)key.data[i]);
     }
     (void)fputs("\"]", out);
     if (fclose(out) != 0)
@@ -277,6 +287,16 @@ int release_next(struct outbox *outbox, struct rows rows, struct error *error)
 
     status = release_found(outbox, db_sql_next_of_keys, given, error);
     free(keys);
+    return status;
+}
+
+int release_next(struct outbox *outbox, struct rows rows, struct error *error)
+{
+    int at = 0;
+    int status = 0;
+
+    while (status == 0 && at < rows.count)
+        status = release_some(outbox, rows, &at, error);
     return status;
 }
 

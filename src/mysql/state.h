@@ -25,6 +25,7 @@ struct db_server {
     bool is_read_only;
     bool is_cluster;      /* a node of a Galera cluster: row locks are its own */
     bool logs_statements; /* binlog_format = STATEMENT, which READ COMMITTED cannot write to */
+    int64_t packet_bytes; /* max_allowed_packet */
     const char *setting;  /* what makes it DURABLE_NOT; NULL: nothing */
 };
 

@@ -13,7 +13,10 @@
 #define TABLES_SLICES_MAX 1024
 #define TABLES_SLICES 64       /* without order = "key": rows are divided by their ids */
 #define TABLES_META_MAX 131072 /* bytes of key, type and headers of a row */
+#define TABLES_WAIT_MAX_MS INT64_C(31536000000) /* a row of a later time is looked at in a year */
 #define TABLES_FACTS_MAX 64
+#define TABLES_PACKET_MIN (1 << 20)      /* a server that takes no larger statements is refused */
+#define TABLES_STATEMENT_BYTES (1 << 18) /* a list in a statement, beside its last item */
 
 struct tables {
     const struct outbox_options *options;
