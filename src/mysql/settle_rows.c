@@ -81,6 +81,10 @@ static void put_given(FILE *out, struct rows rows, int at, enum settle what, boo
         (void)fprintf(out, ",\"w\":%" PRId64, message->retry_ms);
     if (waits)
         put_text(out, "d", message->waits_for);
+    if (what == SETTLE_PARK && message->created_us > 0)
+        (void)fprintf(out, ",\"c\":%" PRId64, message->created_us);
+    if (what == SETTLE_NOTE && message->topic.data != NULL)
+        put_text(out, "t", message->topic);
     put_text(out, "e", text_of(reason != NULL ? reason : ""));
     (void)fputc('}', out);
 }

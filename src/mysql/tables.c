@@ -2,6 +2,7 @@
 
 #include "mysql/statements.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@
     "JSON_TABLE(?, '$[*]' COLUMNS (relay_id BIGINT UNSIGNED PATH '$.i',"                           \
     " relay_state VARCHAR(16) CHARACTER SET ascii PATH '$.s', relay_attempts INT PATH '$.a',"      \
     " relay_wait_ms BIGINT PATH '$.w', relay_error LONGTEXT CHARACTER SET utf8mb4 PATH '$.e',"     \
-    " relay_waits_for VARCHAR(1000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.d'))"
+    " relay_waits_for VARCHAR(1000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.d',"         \
+    " relay_created_us BIGINT PATH '$.c',"                                                         \
+    " relay_topic TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.t'))"
 
 /* ---- facts ---- */
 
@@ -139,8 +142,21 @@ static void add_bytes(struct tables *tables, enum column column, const char *fac
 {
     if (tables->is_bytes[column] || !tables->has[column])
         (void)add(tables, fact, "%s", sql);
+    else if (column == COLUMN_PAYLOAD) /* CAST makes NULL of what is larger than a packet */
+        (void)add(tables, fact, "CONVERT(%s USING utf8mb4)", sql);
     else
         (void)add(tables, fact, "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", sql);
+}
+
+/* Bytes that are no UTF-8 would be an error for each statement that meets them. */
+static void add_event_id_text(struct tables *tables, const char *sql)
+{
+    (void)add(
+        tables, "event_id_text",
+        tables->is_bytes[COLUMN_EVENT_ID]
+            ? "LEFT(CONVERT(CONVERT(%s USING latin1) USING utf8mb4) COLLATE utf8mb4_bin, 1024)"
+            : "LEFT(CONVERT(%s USING utf8mb4) COLLATE utf8mb4_bin, 1024)",
+        sql);
 }
 
 /* A DATETIME is read in [outbox] time_zone, and without one as UTC. */
@@ -189,8 +205,7 @@ static void add_columns(struct tables *tables, bool bare)
     for (int i = 0; i < COLUMN_COUNT; i++)
         if (i != COLUMN_DUE)
             (void)add(tables, column_name((enum column)i), "%s", sql[i]);
-    (void)add(tables, "event_id_text", "LEFT(CONVERT(%s USING utf8mb4) COLLATE utf8mb4_bin, 1024)",
-              sql[COLUMN_EVENT_ID]);
+    add_event_id_text(tables, sql[COLUMN_EVENT_ID]);
     add_bytes(tables, COLUMN_KEY, "key_bytes", sql[COLUMN_KEY]);
     add_bytes(tables, COLUMN_PAYLOAD, "payload_bytes", sql[COLUMN_PAYLOAD]);
     add_bytes(tables, COLUMN_TOPIC, "topic_bytes", sql[COLUMN_TOPIC]);
@@ -238,6 +253,7 @@ static void add_rest(struct tables *tables, const char *unsent_index, bool is_ma
     (void)add(tables, "slices", "%d", tables->slices);
     (void)add(tables, "slice_of_parked", "IFNULL(p.key_hash, p.id) MOD %d", tables->slices);
     (void)add(tables, "meta_max", "%d", TABLES_META_MAX);
+    (void)add(tables, "wait_max_ms", "%" PRId64, TABLES_WAIT_MAX_MS);
     (void)add(tables, "given", "%s", GIVEN);
     add_truth(tables, "keyed", keyed);
     add_truth(tables, "has_due", tables->has[COLUMN_DUE]);
@@ -258,8 +274,6 @@ static bool is_one_of(const char *type, const char *const *types)
 
 static void note_column(struct tables *tables, MYSQL_ROW row)
 {
-    static const char *const bytes[] = {"binary",   "varbinary",  "tinyblob", "blob",
-                                        "longblob", "mediumblob", NULL};
     static const char *const integers[] = {"bigint",   "int",     "mediumint",
                                            "smallint", "tinyint", NULL};
     char name[OUTBOX_NAME_BYTES];
@@ -271,7 +285,6 @@ static void note_column(struct tables *tables, MYSQL_ROW row)
             outbox_read_column(configured, name) != NULL || strcasecmp(name, row[0]) != 0)
             continue;
         tables->has[i] = true;
-        tables->is_bytes[i] = is_one_of(row[1], bytes);
         tables->is_zoned[i] = strcmp(row[1], "timestamp") == 0;
         if (i == COLUMN_KEY)
             tables->key_is_generated =
@@ -280,6 +293,8 @@ static void note_column(struct tables *tables, MYSQL_ROW row)
             tables->id_is_key = is_one_of(row[1], integers) && strcmp(row[3], "PRI") == 0;
         if (i == COLUMN_PAYLOAD)
             tables->payload_is_json = strcmp(row[1], "json") == 0;
+        if (i == COLUMN_KEY)
+            tables->key_is_bits = strcmp(row[1], "bit") == 0;
         if (i == COLUMN_EVENT_ID)
             tables->event_id_is_binary = strcmp(row[1], "binary") == 0;
         if (i == COLUMN_EVENT_ID)
@@ -322,6 +337,31 @@ static int read_columns(struct tables *tables, struct db_session *session, struc
     return 0;
 }
 
+/* Of expressions, too: the server says it of the columns of an answer. */
+static int read_types(struct tables *tables, struct db_session *session, struct error *error)
+{
+    static const int character_set_of_bytes = 63;
+    char sql[COLUMN_COUNT * 4200];
+    const struct sql_fact facts[] = {{"columns", .text = sql}, {.name = NULL}};
+    MYSQL_RES *rows;
+    int len = 0;
+
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        len += snprintf(sql + len, sizeof sql - (size_t)len, "%s", i == 0 ? "" : ", ");
+        column_sql(tables, (enum column)i, false, sql + len, sizeof sql - (size_t)len);
+        len += (int)strlen(sql + len);
+    }
+    rows = tables_query(tables, session, db_sql_types, facts, error);
+    for (int i = 0; rows != NULL && i < COLUMN_COUNT; i++) {
+        const MYSQL_FIELD *field = mysql_fetch_field_direct(rows, (unsigned)i);
+
+        tables->is_bytes[i] =
+            field->charsetnr == character_set_of_bytes && field->type >= MYSQL_TYPE_TINY_BLOB;
+    }
+    mysql_free_result(rows);
+    return rows != NULL ? 0 : -1;
+}
+
 static int refuse(const struct tables *tables, struct error *error, const char *why)
 {
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s %s", tables->outbox, why);
@@ -344,6 +384,9 @@ static int check_columns(const struct tables *tables, struct error *error)
         return refuse(tables, error,
                       "has an event id of type BINARY: write event_id = \"(HEX(o.COLUMN))\" in"
                       " [outbox.columns]");
+    if (tables->key_is_bits)
+        return refuse(tables, error,
+                      "has a key of type BIT, whose bytes the server takes for text");
     if (tables->options->on_sent == ON_SENT_MARK && tables->options->mark == NULL &&
         !tables->has[COLUMN_SENT_AT])
         return refuse(tables, error, "has no column sent_at to mark rows with");
@@ -438,7 +481,8 @@ int tables_describe(struct tables *tables, const struct outbox_options *options,
         (void)outbox_read_column(sent_at, name);
     add_literal(tables, "sent_at_text", name);
     if (read_columns(tables, session, error) < 0 || check_columns(tables, error) < 0 ||
-        check_zone(tables, session, error) < 0)
+        check_zone(tables, session, error) < 0 ||
+        (tables->exists && read_types(tables, session, error) < 0))
         return -1;
     add_columns(tables, !tables->exists);
     add_new(tables);

@@ -32,6 +32,7 @@ struct tables {
     bool payload_is_json;
     bool id_is_key; /* the id is an integer, and the primary key */
     bool event_id_is_binary;
+    bool key_is_bits;
     bool event_id_is_unique;
     int64_t made_at; /* when the table was made, in s since 1970; 0: not known */
     char outbox[2 * OUTBOX_NAME_BYTES + 8]; /* quoted, as messages have it */
