@@ -297,6 +297,11 @@ static void put_probes(int64_t from, char out[PROBES_BYTES])
                         i == 0 ? "" : ",", from > i ? from - i - 1 : 0, from / PROBES * i + 1);
 }
 
+static bool is_unread(const struct outbox *outbox, const struct claim_request *request)
+{
+    return !request->parked && outbox->is_unread[request->refused];
+}
+
 /* The claim, and what is asked after it; free() it. NULL: no memory. */
 static char *claim_statement(const struct outbox *outbox, const struct claim_request *request,
                              const char *declined)
@@ -315,6 +320,7 @@ static char *claim_statement(const struct outbox *outbox, const struct claim_req
                                      {"payload_max", .text = payload_max},
                                      {declined != NULL ? "declined" : "", .text = declined},
                                      {outbox->has_notes ? "notes" : "", .text = NULL},
+                                     {is_unread(outbox, request) ? "unread" : "", .text = NULL},
                                      {"probes", .text = probes},
                                      {.name = NULL}};
     char *sql = NULL;
@@ -565,6 +571,9 @@ static int check_bounds(struct outbox *outbox, struct error *error)
     while ((row = mysql_fetch_row(rows)) != NULL) {
         int64_t slice = number(row[1]);
 
+        if (row[0] == NULL && row[1] != NULL && outbox->tables.made_at != 0 &&
+            slice != outbox->tables.made_at)
+            outbox->is_stale = true;
         if (row[0] == NULL
                 ? view->file != 0 && (uint32_t)slice != view->file
                 : slice < outbox->choice.count && number(row[0]) < view->bounds[slice].low &&
@@ -590,7 +599,7 @@ static int read_rows(struct outbox *outbox, struct batch *batch,
     bool has_parked_keys = false;
     int status = -1;
 
-    outbox->is_void = false;
+    outbox->is_stale = outbox->is_void = false;
     if (sql == NULL)
         return error_no_memory(error);
     if (db_send(&outbox->session, sql, error) == 0 &&
@@ -598,8 +607,12 @@ static int read_rows(struct outbox *outbox, struct batch *batch,
         take_around(outbox, &has_parked_keys, error) == 0 && check_bounds(outbox, error) == 0)
         status = db_next(&outbox->session, error); /* the savepoint */
     free(sql);
-    if (status < 0)
+    if (status < 0) { /* its rows may have been too many, or too large, or one cannot be read */
+        outbox->is_unread[request->refused] =
+            !request->parked && error->cause == ERROR_OF_ROW && outbox->level == CLAIM_LEVELS - 1;
+        outbox->level = CLAIM_LEVELS - 1;
         return -1;
+    }
     if (outbox->has_notes && !knew_notes) /* it may have claimed rows that were sent */
         outbox->is_void = true;
     return claim_is_of_outbox(request) && has_parked_keys && batch->count > 0 &&
@@ -665,11 +678,42 @@ static int end_lost_notes(struct outbox *outbox, struct error *error)
     return ended < 0 ? -1 : 0;
 }
 
+/* The claim has read the first row without its expressions, of which one failed. It may have been
+ * another row's: then the claim was in vain. */
+static int reject_unread(struct outbox *outbox, struct batch *batch,
+                         const struct claim_request *request, struct error *error)
+{
+    struct message *message = &batch->messages[0];
+    char payload_max[24];
+    const struct sql_fact facts[] = {{"from", .text = batch->count > 0 ? message->id.data : "0"},
+                                     {"payload_max", .text = payload_max},
+                                     {.name = NULL}};
+    MYSQL_RES *rows;
+
+    outbox->is_unread[request->refused] = false;
+    (void)snprintf(payload_max, sizeof payload_max, "%" PRId64, request->payload_max);
+    rows = tables_query(&outbox->tables, &outbox->session, db_sql_unread, facts, error);
+    if (rows != NULL) {
+        mysql_free_result(rows);
+        batch_reset(batch);
+        return 0;
+    }
+    if (error->cause != ERROR_OF_ROW || batch->count == 0)
+        return -1;
+    if (message->verdict == VERDICT_PENDING)
+        batch_refuse(batch, message, VERDICT_REJECTED, "the server cannot read this row: %s",
+                     error_bare_text(error));
+    if (message->verdict == VERDICT_REJECTED)
+        batch_quote(batch, message, error->words);
+    return 0;
+}
+
 static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  const char *declined, struct error *error)
 {
     bool of_outbox = claim_is_of_outbox(request);
     bool is_full = false;
+    bool unread;
 
     away_begin(&outbox->away, request->away);
     if (outbox->source != NULL && of_outbox && request->away != 0)
@@ -685,10 +729,21 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return claim_read_around(outbox, error);
     if (request->refused && end_lost_notes(outbox, error) < 0)
         return -1;
+    unread = is_unread(outbox, request);
     if (read_rows(outbox, batch, request, declined, &is_full, error) < 0)
         return -1;
-    if (outbox->is_void && !request->refused) {
+    if (outbox->is_stale) {
+        outbox->locked_count = 0;
+        db_close(&outbox->session);
+    }
+    if (outbox->is_stale || (outbox->is_void && !request->refused)) {
         batch_reset(batch);
+        batch->has_more = true;
+        return 0;
+    }
+    if (unread && reject_unread(outbox, batch, request, error) < 0)
+        return -1;
+    if (unread && batch->count == 0) {
         batch->has_more = true;
         return 0;
     }

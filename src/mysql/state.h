@@ -73,13 +73,15 @@ struct outbox {
     int level;
     int empty_slices; /* in which the claims since the last row have found none */
     struct away away;
-    bool has_notes; /* there are rows that the server refuses to settle */
+    bool is_unread[2]; /* the first row to be claimed cannot be read; [1]: of those with notes */
+    bool has_notes;    /* there are rows that the server refuses to settle */
     bool notes_are_due;
 
     /* the current claim */
     int32_t locked[SLICES_PER_CLAIM_MAX];
     int locked_count;
     int64_t from;            /* the least bound of its slices: it read from there on */
+    bool is_stale;           /* the table was changed since it was described */
     bool is_void;            /* its bounds or its notes are not those of the table any longer */
     bool reports;            /* it was of the outbox, and what it saw raises bounds */
     int64_t last;            /* the highest id that it has seen; INT64_MAX: all there are */

@@ -1,12 +1,6 @@
 -- Claims rows of the outbox that the server has refused to settle, whose notes are due. A row that is only to be
 -- settled is out of the order of its key: it was sent. Of the others only the first of a key is tried.
-SELECT {id} AS id, {event_id} AS event_id, LEFT({topic}, 1025) AS topic,
-       IF(COALESCE(LENGTH({key_bytes}), 0) <= {meta_max}, {key_bytes}, NULL) AS row_key,
-       IF({meta_length} <= {meta_max}, {type}, NULL) AS type,
-       IF(LENGTH({payload_bytes}) <= {payload_max}, {payload_bytes}, NULL) AS payload,
-       LENGTH({payload_bytes}) AS payload_length, {meta_length} AS meta_length,
-       IF({meta_length} <= {meta_max}, {headers}, NULL) AS headers, {created_us} AS created_us, {slice_of_row} AS slice,
-       0 AS due_ms, n.relay_seq, n.relay_attempts, n.relay_waited_ms, n.relay_is_sent
+SELECT {claimed_columns}, n.relay_seq, n.relay_attempts, n.relay_waited_ms, n.relay_is_sent
 FROM (SELECT p.seq AS relay_seq, p.id AS relay_id, p.event_id AS relay_event_id, p.attempts AS relay_attempts,
              p.state = 'unsettled' AS relay_is_sent,
              TIMESTAMPDIFF(MICROSECOND, p.parked_at, UTC_TIMESTAMP(6)) DIV 1000 AS relay_waited_ms
