@@ -198,7 +198,7 @@ static void end_writers(struct load *load, const pthread_t *threads)
 static int relay_beside(struct lane_fixture *fixture, bool many, bool late)
 {
     const char *seconds = getenv("ORDER_SECONDS");
-    int64_t length_ms = 1000 * (seconds != NULL ? strtol(seconds, NULL, 10) : 5);
+    int64_t length_ms = 1000 * (seconds != NULL ? strtol(seconds, NULL, 10) : 3);
     int64_t begin_ms = clock_now_ms();
     struct load load = {.fixture = fixture, .many = many};
     int *sent = calloc(TAGS_MAX, sizeof *sent);
