@@ -5,23 +5,26 @@
 -- $1 int8 the age in ms.
 WITH purged AS (
     DELETE FROM {purged_table} {outbox_name}
-    WHERE {row_of_purge} = ANY (ARRAY(
-        {if sequential_ids}
-        SELECT relay_row
+    {if sequential_ids}
+    USING (
+        SELECT relay_row, relay_version
         FROM (
-            SELECT {row_of_purge} AS relay_row, {sent_time} AS relay_sent_at
+            SELECT {row_of_purge} AS relay_row, xmin AS relay_version, {sent_time} AS relay_sent_at
             FROM {purged_table} {outbox_name}
             WHERE {was_sent}
             ORDER BY {id} LIMIT {purge_rows}
-        ) oldest
+        ) relay_oldest
         WHERE relay_sent_at < clock_timestamp() - $1::int8 * interval '1 millisecond'
-        {else}
+    ) relay_old
+    WHERE {row_of_purge} = relay_row AND xmin = relay_version -- as it was read: its time is not computed again
+    {else}
+    WHERE {row_of_purge} = ANY (ARRAY(
         SELECT ctid
         FROM {purged_table} {outbox_name}
         WHERE {sent_time} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
-        LIMIT {purge_rows}
-        {end}))
+        LIMIT {purge_rows}))
       AND {sent_time} < clock_timestamp() - $1::int8 * interval '1 millisecond' AND {was_sent}
+    {end}
       {if partitioned}AND {partitions_noted}{end}
     RETURNING 1
 )
