@@ -201,6 +201,25 @@ FIXTURE_TEST(purge_deletes_only_sent_rows_that_are_old_enough)
     assert_number(fixture->conn, 2, "SELECT count(*) FROM outbox");
 }
 
+FIXTURE_TEST(a_row_that_becomes_unsent_while_a_purge_waits_for_it_is_kept)
+{
+    PGconn *other = harness_connect(fixture->url);
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) SELECT 't', now() - interval '8 days'"
+                       " FROM generate_series(1, 3)");
+    sql(other, "BEGIN; UPDATE outbox SET sent_at = NULL WHERE id = 2");
+    process_start(&fixture->process, NULL, "purge", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                    " AND wait_event_type = 'Lock'");
+    sql(other, "COMMIT");
+    PQfinish(other);
+    process_wait(&fixture->process);
+    expect(fixture, fixture->process.status, 0);
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox WHERE id = 2 AND sent_at IS NULL");
+    assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox");
+}
+
 FIXTURE_TEST(mistakes_on_the_command_line_exit_2)
 {
     expect(fixture, run(fixture, "rnu"), 2);
