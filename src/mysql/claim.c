@@ -5,6 +5,7 @@
  * passed over, and the next claim asks for fewer.
  */
 #include "base/clock.h"
+#include "base/log.h"
 #include "mysql/settle.h"
 #include "mysql/statements.h"
 #include "outbox/row.h"
@@ -250,6 +251,8 @@ static int limit_of(const struct outbox *outbox)
 {
     int limit = outbox->options->batch;
 
+    if (outbox->reads_unread) /* while a sink is away, the claim that failed has read many */
+        return outbox->away.sinks != 0 ? limit : 1;
     for (int i = 0; i < outbox->level; i++)
         limit /= CLAIM_LEVEL_FACTOR;
     return limit > 0 && outbox->level < CLAIM_LEVELS - 1 ? limit : 1;
@@ -258,7 +261,8 @@ static int limit_of(const struct outbox *outbox)
 /* How many rows it reads: some of them may be for sinks that are away. */
 static int rows_of(const struct outbox *outbox)
 {
-    return limit_of(outbox) * (outbox->away.sinks != 0 ? outbox->away.factor : 1);
+    return limit_of(outbox) *
+           (outbox->away.sinks != 0 && !outbox->reads_unread ? outbox->away.factor : 1);
 }
 
 static int64_t least_bound(const struct outbox *outbox)
@@ -306,7 +310,8 @@ static bool is_unread(const struct outbox *outbox, const struct claim_request *r
 static char *claim_statement(const struct outbox *outbox, const struct claim_request *request,
                              const char *declined)
 {
-    char *topics = away_topics(&outbox->away);
+    bool may_fail = outbox_is_expression(outbox_column(outbox->options, COLUMN_TOPIC));
+    char *topics = request->parked || !may_fail ? away_topics(&outbox->away) : NULL;
     char locked[LOCKED_BYTES];
     char probes[PROBES_BYTES];
     char from[24], limit[12], payload_max[24];
@@ -320,7 +325,7 @@ static char *claim_statement(const struct outbox *outbox, const struct claim_req
                                      {"payload_max", .text = payload_max},
                                      {declined != NULL ? "declined" : "", .text = declined},
                                      {outbox->has_notes ? "notes" : "", .text = NULL},
-                                     {is_unread(outbox, request) ? "unread" : "", .text = NULL},
+                                     {outbox->reads_unread ? "unread" : "", .text = NULL},
                                      {"probes", .text = probes},
                                      {.name = NULL}};
     char *sql = NULL;
@@ -608,8 +613,9 @@ static int read_rows(struct outbox *outbox, struct batch *batch,
         status = db_next(&outbox->session, error); /* the savepoint */
     free(sql);
     if (status < 0) { /* its rows may have been too many, or too large, or one cannot be read */
-        outbox->is_unread[request->refused] =
-            !request->parked && error->cause == ERROR_OF_ROW && outbox->level == CLAIM_LEVELS - 1;
+        if (!request->parked)
+            outbox->is_unread[request->refused] =
+                error->cause == ERROR_OF_ROW && outbox->level == CLAIM_LEVELS - 1;
         outbox->level = CLAIM_LEVELS - 1;
         return -1;
     }
@@ -678,33 +684,60 @@ static int end_lost_notes(struct outbox *outbox, struct error *error)
     return ended < 0 ? -1 : 0;
 }
 
-/* The claim has read the first row without its expressions, of which one failed. It may have been
- * another row's: then the claim was in vain. */
+/* 1: the server can read this row; 0: it cannot, with *error set; -1. */
+static int can_read(struct outbox *outbox, const struct message *message, int64_t payload_max,
+                    struct error *error)
+{
+    char most[24];
+    const struct sql_fact facts[] = {
+        {"from", .text = message->id.data}, {"payload_max", .text = most}, {.name = NULL}};
+    MYSQL_RES *rows;
+
+    (void)snprintf(most, sizeof most, "%" PRId64, payload_max);
+    rows = tables_query(&outbox->tables, &outbox->session, db_sql_unread, facts, error);
+    mysql_free_result(rows);
+    return rows != NULL ? 1 : error->cause == ERROR_OF_ROW ? 0 : -1;
+}
+
+/* The claim has read rows without their expressions, of which one failed: the batch becomes the
+ * first row for which one does. It may have been another row's: then the claim was in vain. */
 static int reject_unread(struct outbox *outbox, struct batch *batch,
                          const struct claim_request *request, struct error *error)
 {
     struct message *message = &batch->messages[0];
-    char payload_max[24];
-    const struct sql_fact facts[] = {{"from", .text = batch->count > 0 ? message->id.data : "0"},
-                                     {"payload_max", .text = payload_max},
-                                     {.name = NULL}};
-    MYSQL_RES *rows;
+    int can = 1;
 
     outbox->is_unread[request->refused] = false;
-    (void)snprintf(payload_max, sizeof payload_max, "%" PRId64, request->payload_max);
-    rows = tables_query(&outbox->tables, &outbox->session, db_sql_unread, facts, error);
-    if (rows != NULL) {
-        mysql_free_result(rows);
+    for (int i = 0; i < batch->count && can > 0; i++) {
+        *message = batch->messages[i];
+        can = can_read(outbox, message, request->payload_max, error);
+    }
+    if (can < 0)
+        return -1;
+    if (can > 0) {
         batch_reset(batch);
         return 0;
     }
-    if (error->cause != ERROR_OF_ROW || batch->count == 0)
-        return -1;
-    if (message->verdict == VERDICT_PENDING)
-        batch_refuse(batch, message, VERDICT_REJECTED, "the server cannot read this row: %s",
-                     error_bare_text(error));
-    if (message->verdict == VERDICT_REJECTED)
-        batch_quote(batch, message, error->words);
+    batch->count = 1;
+    if (message->verdict != VERDICT_PENDING) /* it was sent, and is only to be settled */
+        return 0;
+    message->is_new_refusal = message->note == 0 || message->attempts == 0;
+    message->attempts++;
+    batch_refuse(batch, message, VERDICT_REFUSED, "the server cannot read this row: %s",
+                 error_bare_text(error));
+    batch_quote(batch, message, error->words);
+    return 0;
+}
+
+/* The session ends, so that the next one describes the table anew. */
+static int note_stale(struct outbox *outbox, struct error *error)
+{
+    outbox->locked_count = 0;
+    db_close(&outbox->session);
+    if (outbox->was_stale)
+        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                         "database: table %s has changed again", outbox->tables.outbox);
+    log_info("table %s has changed: described anew", outbox->tables.outbox);
     return 0;
 }
 
@@ -713,8 +746,9 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
 {
     bool of_outbox = claim_is_of_outbox(request);
     bool is_full = false;
-    bool unread;
+    bool unread = is_unread(outbox, request);
 
+    outbox->reads_unread = unread;
     away_begin(&outbox->away, request->away);
     if (outbox->source != NULL && of_outbox && request->away != 0)
         horizon_read_while_away(outbox->away.horizon, outbox->source->horizon, request->away,
@@ -729,13 +763,11 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return claim_read_around(outbox, error);
     if (request->refused && end_lost_notes(outbox, error) < 0)
         return -1;
-    unread = is_unread(outbox, request);
     if (read_rows(outbox, batch, request, declined, &is_full, error) < 0)
         return -1;
-    if (outbox->is_stale) {
-        outbox->locked_count = 0;
-        db_close(&outbox->session);
-    }
+    if (outbox->is_stale && note_stale(outbox, error) < 0)
+        return -1;
+    outbox->was_stale = outbox->is_stale;
     if (outbox->is_stale || (outbox->is_void && !request->refused)) {
         batch_reset(batch);
         batch->has_more = true;
@@ -748,7 +780,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return 0;
     }
     batch->is_asked = of_outbox;
-    outbox->reports = of_outbox && outbox->source != NULL;
+    outbox->reports = of_outbox && outbox->source != NULL && !unread; /* it may have passed rows */
     if (of_outbox)
         note_reach(outbox, batch, is_full);
     else

@@ -74,6 +74,7 @@ struct outbox {
     int empty_slices; /* in which the claims since the last row have found none */
     struct away away;
     bool is_unread[2]; /* the first row to be claimed cannot be read; [1]: of those with notes */
+    bool reads_unread; /* the current claim looks for it, without expressions */
     bool has_notes;    /* there are rows that the server refuses to settle */
     bool notes_are_due;
 
@@ -82,6 +83,7 @@ struct outbox {
     int locked_count;
     int64_t from;            /* the least bound of its slices: it read from there on */
     bool is_stale;           /* the table was changed since it was described */
+    bool was_stale;          /* so was it at the claim before, and described anew since */
     bool is_void;            /* its bounds or its notes are not those of the table any longer */
     bool reports;            /* it was of the outbox, and what it saw raises bounds */
     int64_t last;            /* the highest id that it has seen; INT64_MAX: all there are */

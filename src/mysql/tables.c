@@ -148,9 +148,13 @@ static void add_bytes(struct tables *tables, enum column column, const char *fac
         (void)add(tables, fact, "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", sql);
 }
 
-/* Bytes that are no UTF-8 would be an error for each statement that meets them. */
+/* For notes, which tell a row from another one that has its id now. Bytes that are no UTF-8 would
+ * be an error for each statement that meets them, as may any row be for an expression: then notes
+ * go by the id alone. */
 static void add_event_id_text(struct tables *tables, const char *sql)
 {
+    if (outbox_is_expression(outbox_column(tables->options, COLUMN_EVENT_ID)))
+        sql = "NULL";
     (void)add(
         tables, "event_id_text",
         tables->is_bytes[COLUMN_EVENT_ID]
@@ -314,6 +318,18 @@ static int has_looked(const struct tables *tables, struct db_session *session, s
     return -1;
 }
 
+/* Before anything else is read of the table: a change after this shows by a later time. */
+static int read_made_at(struct tables *tables, struct db_session *session, struct error *error)
+{
+    MYSQL_RES *rows = tables_query(tables, session, db_sql_made_at, NULL, error);
+    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+
+    if (row != NULL && row[0] != NULL)
+        tables->made_at = strtoll(row[0], NULL, 10);
+    mysql_free_result(rows);
+    return rows != NULL ? has_looked(tables, session, error) : -1;
+}
+
 static int read_columns(struct tables *tables, struct db_session *session, struct error *error)
 {
     MYSQL_RES *rows = tables_query(tables, session, db_sql_described, NULL, error);
@@ -414,12 +430,11 @@ static int read_kind(struct tables *tables, struct db_session *session, struct e
         status = refuse(tables, error,
                         "has another engine than InnoDB: its rows cannot be settled"
                         " in a transaction");
-    else if (row != NULL && (strcmp(row[5], "1") != 0 || !tables->id_is_key))
+    else if (row != NULL && (strcmp(row[3], "1") != 0 || !tables->id_is_key))
         status = refuse(tables, error,
                         "has no primary key of one column, which is the id and an integer");
-    tables->is_own = row != NULL && row[6] != NULL && strcmp(row[6], "1") == 0;
-    tables->made_at = row != NULL && row[2] != NULL ? strtoll(row[2], NULL, 10) : 0;
-    add_rest(tables, row != NULL ? row[4] : NULL, session->is_mariadb);
+    tables->is_own = row != NULL && row[4] != NULL && strcmp(row[4], "1") == 0;
+    add_rest(tables, row != NULL ? row[2] : NULL, session->is_mariadb);
     mysql_free_result(rows);
     return status;
 }
@@ -480,8 +495,8 @@ int tables_describe(struct tables *tables, const struct outbox_options *options,
     if (sent_at != NULL && !outbox_is_expression(sent_at))
         (void)outbox_read_column(sent_at, name);
     add_literal(tables, "sent_at_text", name);
-    if (read_columns(tables, session, error) < 0 || check_columns(tables, error) < 0 ||
-        check_zone(tables, session, error) < 0 ||
+    if (read_made_at(tables, session, error) < 0 || read_columns(tables, session, error) < 0 ||
+        check_columns(tables, error) < 0 || check_zone(tables, session, error) < 0 ||
         (tables->exists && read_types(tables, session, error) < 0))
         return -1;
     add_columns(tables, !tables->exists);

@@ -36,7 +36,9 @@ static void settle_by_verdict(struct lane_fixture *fixture)
     for (int i = 0; i < fixture->batch.count; i++) {
         struct message *message = &fixture->batch.messages[i];
 
-        message->outcome = message->verdict == VERDICT_REJECTED ? OUTCOME_DEAD : OUTCOME_SENT;
+        message->outcome = message->verdict == VERDICT_REJECTED  ? OUTCOME_DEAD
+                           : message->verdict == VERDICT_REFUSED ? OUTCOME_REFUSED
+                                                                 : OUTCOME_SENT;
         if (message->blocked)
             message->outcome = OUTCOME_BEHIND;
     }
@@ -172,9 +174,10 @@ TEST(a_row_of_bad_values_holds_up_its_key_alone)
     assert_int_equal(
         number_of(fixture, "SELECT COUNT(*) FROM outbox_parked WHERE state = 'behind'"), count);
     /* those whose values the parked table cannot hold stay in the outbox, each with a note */
-    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"),
-                     number_of(fixture, "SELECT COUNT(*) FROM outbox_parked WHERE state ="
-                                        " 'refused' AND error LIKE '%refuses to park%'"));
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"), 5);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox_parked WHERE state = 'refused'"
+                                        " AND error LIKE '%refuses to park%'"),
+                     5);
     claim(fixture);
     assert_int_equal(fixture->batch.count, 0);
     begin_watcher(fixture);
@@ -199,9 +202,10 @@ TEST(a_payload_that_is_an_expression_keeps_its_bytes)
 }
 
 /* Each claim that fails ends the session; the lane connects anew. */
-static void claim_past_errors(struct lane_fixture *fixture, bool refused)
+static void claim_past_errors(struct lane_fixture *fixture, bool refused, bool away)
 {
-    const struct claim_request request = {.payload_max = PAYLOAD_MAX, .refused = refused};
+    const struct claim_request request = {
+        .payload_max = PAYLOAD_MAX, .refused = refused, .away = away};
     int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
 
     do {
@@ -215,19 +219,30 @@ static void claim_past_errors(struct lane_fixture *fixture, bool refused)
     assert_true(fixture->batch.count > 0);
 }
 
-TEST(a_row_for_which_an_expression_fails_holds_up_its_key_alone)
+/* For the row of the type "bad". `away`: among rows of a sink that is away. */
+static void fail_for_a_row(struct lane_fixture *fixture, enum column column, char *expression,
+                           bool away)
 {
-    struct lane_fixture *fixture = *state;
-    static char topic[] = "(IF(o.type = 'bad', (SELECT 1 UNION SELECT 2), 't'))";
+    struct route entries[2] = {{.sink = 0}, {.sink = 1}};
+    const struct routes routes = {.entries = entries, .count = 2};
+    int others = away ? 30 : 0;
+    char why[128], text[400];
     int sent = 0;
 
+    assert_int_equal(match_parse(&entries[0].match, "away", why, sizeof why), 0);
+    assert_int_equal(match_parse(&entries[1].match, "t", why, sizeof why), 0);
     end_watcher(fixture);
-    fixture->options.columns[COLUMN_TOPIC] = topic;
-    outbox_reopen(fixture->outbox, &fixture->options, NULL);
-    sql(fixture, "INSERT INTO outbox (topic, `key`, type) SELECT 't', IF(seq IN (9, 20), 'k', seq),"
-                 " IF(seq = 9, 'bad', 'good') FROM numbers WHERE seq <= 30 ORDER BY seq");
+    fixture->options.columns[column] = expression;
+    outbox_reopen(fixture->outbox, &fixture->options, &routes);
+    (void)snprintf(text, sizeof text,
+                   "INSERT INTO outbox (topic, `key`) SELECT 'away', seq FROM numbers WHERE seq <="
+                   " %d; INSERT INTO outbox (topic, `key`, type) SELECT 't', IF(seq IN (9, 20),"
+                   " 'k', seq), IF(seq = 9, 'bad', 'good') FROM numbers WHERE seq <= 30"
+                   " ORDER BY seq",
+                   others);
+    sql(fixture, text);
     while (sent < 28) {
-        claim_past_errors(fixture, false);
+        claim_past_errors(fixture, false, away);
         for (int i = 0; i < fixture->batch.count; i++) {
             bool of_key = text_equal(fixture->batch.messages[i].key, text_of("k"));
 
@@ -236,23 +251,65 @@ TEST(a_row_for_which_an_expression_fails_holds_up_its_key_alone)
         }
         settle_by_verdict(fixture);
     }
-    assert_int_equal(number_of(fixture, "SELECT id FROM outbox_parked WHERE state = 'refused' AND"
-                                        " error LIKE '%cannot read this row%'"),
-                     9);
-    assert_int_equal(number_of(fixture, "SELECT id FROM outbox_parked WHERE state = 'behind'"), 20);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox_parked WHERE state = 'refused'"
+                                        " AND error LIKE '%cannot read this row%'"),
+                     1);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox_parked JOIN outbox"
+                                        " USING (id) WHERE outbox.type = 'bad'"),
+                     1);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox_parked WHERE state ="
+                                        " 'behind'"),
+                     1);
     for (int i = 0; i < 2; i++) { /* it is tried again until somebody corrects it */
         sql(fixture, "UPDATE outbox_parked SET due = UTC_TIMESTAMP(6) WHERE state = 'refused'");
-        claim_past_errors(fixture, true);
+        claim_past_errors(fixture, true, away);
         assert_int_equal(fixture->batch.count, 1);
-        assert_int_equal(fixture->batch.messages[0].verdict == VERDICT_REJECTED, i == 0);
+        assert_int_equal(fixture->batch.messages[0].verdict == VERDICT_REFUSED, i == 0);
         settle_by_verdict(fixture);
         sql(fixture, "UPDATE outbox SET type = 'good'");
     }
     claim_parked(fixture);
     assert_int_equal(fixture->batch.count, 1);
     send_all(fixture);
-    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"), 0);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"), others);
+    match_free(&entries[0].match);
+    match_free(&entries[1].match);
     begin_watcher(fixture);
+}
+
+TEST(a_row_for_which_an_expression_fails_holds_up_its_key_alone)
+{
+    static char topic[] = "(IF(o.type = 'bad', (SELECT 1 UNION SELECT 2), o.topic))";
+
+    fail_for_a_row(*state, COLUMN_TOPIC, topic, false);
+}
+
+TEST(so_it_does_among_rows_of_a_sink_that_is_away)
+{
+    static char topic[] = "(IF(o.type = 'bad', (SELECT 1 UNION SELECT 2), o.topic))";
+
+    fail_for_a_row(*state, COLUMN_TOPIC, topic, true);
+}
+
+TEST(so_it_does_before_rows_that_go_to_another_sink)
+{
+    static char headers[] = "(IF(o.type = 'bad', (SELECT 1 UNION SELECT 2), '{}'))";
+
+    fail_for_a_row(*state, COLUMN_HEADERS, headers, true);
+}
+
+TEST(so_does_one_whose_event_id_fails)
+{
+    static char event_id[] = "(IF(o.type = 'bad', (SELECT 1 UNION SELECT 2), o.event_id))";
+
+    fail_for_a_row(*state, COLUMN_EVENT_ID, event_id, false);
+}
+
+TEST(so_does_one_that_could_be_parked)
+{
+    static char created_at[] = "(IF(o.type = 'bad', (SELECT NOW() UNION SELECT 2), o.created_at))";
+
+    fail_for_a_row(*state, COLUMN_CREATED_AT, created_at, false);
 }
 
 /* Else this lane would take a key for one of another slice than a lane that connects now. */
@@ -275,6 +332,22 @@ TEST(a_lane_sees_that_its_table_was_changed)
     assert_int_equal(fixture->batch.count, 1);
     assert_text(fixture->batch.messages[0].key, "\u00e9");
     assert_int_equal(fixture->batch.messages[0].slice, slice);
+    send_all(fixture);
+}
+
+/* The server says only in which second a table was changed. */
+TEST(a_lane_sees_a_change_in_the_second_in_which_it_has_connected)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture, "DO SLEEP(1.01 - MICROSECOND(NOW(6)) / 1000000); ALTER TABLE outbox MODIFY `key`"
+                 " VARCHAR(99) CHARACTER SET latin1");
+    assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), 0);
+    sql(fixture, "ALTER TABLE outbox MODIFY `key` VARBINARY(99);"
+                 "INSERT INTO outbox (topic, `key`) VALUES ('t', X'e9')");
+    claim(fixture);
+    assert_int_equal(fixture->batch.count, 1);
+    assert_text(fixture->batch.messages[0].key, "\xe9");
     send_all(fixture);
 }
 
