@@ -138,23 +138,39 @@ int order_inspect(struct admin *admin, struct findings *findings, struct error *
 
 /* ---- init ---- */
 
+/* Whether the one that is there has another name, in its schema, than init's; that of another case
+ * may be the same. */
+static bool is_renamed(const struct order_trigger *trigger, const char *made)
+{
+    size_t len = strlen(trigger->name);
+    size_t made_len = strlen(made);
+
+    return len < made_len || strcasecmp(trigger->name + len - made_len, made) != 0 ||
+           (len > made_len && trigger->name[len - made_len - 1] != '.');
+}
+
 char *order_text(struct admin *admin, bool printed, struct error *error)
 {
     const char *why = why_not(&admin->tables);
     struct order_trigger trigger;
-    const struct sql_fact facts[] = {{printed ? "printed" : "", .text = NULL},
-                                     {"replaced", .text = trigger.name},
-                                     {.name = NULL}};
-    char *sql;
+    char *made, *sql;
 
     if (why != NULL)
         (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                         "no trigger can keep the order of %s: %s", admin->tables.outbox, why);
     if (why != NULL || order_read(admin, &trigger, error) < 0)
         return NULL;
+    made = tables_statement(&admin->tables, "{order_trigger}", NULL);
+    const struct sql_fact facts[] = {
+        {printed ? "printed" : "", .text = NULL},
+        {made != NULL && is_renamed(&trigger, made) ? "renamed" : "", .text = NULL},
+        {"replaced", .text = trigger.name},
+        {.name = NULL}};
+
     sql = trigger.is_there && trigger.problem[0] == '\0'
               ? strdup("")
               : tables_statement(&admin->tables, db_sql_order, facts);
+    free(made);
     if (sql == NULL)
         (void)error_no_memory(error);
     return sql;
@@ -162,6 +178,8 @@ char *order_text(struct admin *admin, bool printed, struct error *error)
 
 int order_make(struct admin *admin, const char *sql, struct error *error)
 {
+    /* which has no CREATE OR REPLACE TRIGGER */
+    const char *now = admin->session.is_mariadb ? "" : "no trigger may lock the keys now;";
     const char *hint = "the role needs CREATE, TRIGGER, LOCK TABLES, SELECT, INSERT and UPDATE;";
 
     if (sql[0] == '\0' || db_execute(&admin->session, sql, error) >= 0)
@@ -171,15 +189,17 @@ int order_make(struct admin *admin, const char *sql, struct error *error)
                           "a transaction that has written to %s is still open, so the trigger was"
                           " not made; try again when it has ended (SHOW PROCESSLIST)",
                           admin->tables.outbox);
-    if (admin->session.code == ER_TABLE_NOT_LOCKED || admin->session.code == ER_TRG_ALREADY_EXISTS)
+    if (admin->session.code == ER_TABLE_NOT_LOCKED ||
+        admin->session.code == ER_TRG_ALREADY_EXISTS ||
+        admin->session.code == ER_TRG_DOES_NOT_EXIST) /* on this table: OR REPLACE */
         return error_hint(error, "a copy of %s has a trigger of this name: drop that first",
                           admin->tables.outbox);
     if (admin->session.code == ER_BINLOG_CREATE_ROUTINE_NEED_SUPER)
         hint = "SET GLOBAL log_bin_trust_function_creators = 1;";
-    return error->kind != ERROR_PERMANENT
-               ? -1
-               : error_hint(error,
-                            "%s or let an administrator run the SQL of %s init"
-                            " --order-trigger --print",
-                            hint, source_program);
+    if (error->kind != ERROR_PERMANENT)
+        return now[0] == '\0' ? -1 : error_hint(error, "%s run check", now);
+    return error_hint(error,
+                      "%s%s%s or let an administrator run the SQL of %s init --order-trigger"
+                      " --print",
+                      now, now[0] != '\0' ? " " : "", hint, source_program);
 }

@@ -21,11 +21,19 @@ EXECUTE IMMEDIATE CONCAT('DO SETVAL(', {order_sequence_text}, ', ', @relay_next,
 {else}
 LOCK TABLES {outbox} WRITE;
 {end}
-DROP TRIGGER IF EXISTS {replaced};
+{if is_mariadb}
+{else}
+{if !renamed}
+DROP TRIGGER IF EXISTS {order_trigger};
+{end}
+{end}
 {if printed}
 DELIMITER ;;
 {end}
-CREATE TRIGGER {order_trigger} BEFORE INSERT ON {outbox} FOR EACH ROW
+CREATE {if is_mariadb}OR REPLACE {end}TRIGGER {order_trigger} BEFORE INSERT ON {outbox} FOR EACH ROW
 {order_body};{if printed};
 DELIMITER ;{end}
+{if renamed}
+DROP TRIGGER {replaced};
+{end}
 UNLOCK TABLES;

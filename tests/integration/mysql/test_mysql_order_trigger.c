@@ -381,12 +381,36 @@ TEST(check_names_each_condition_that_is_broken_and_init_mends_it)
     }
     sql(fixture, "RENAME TABLE outbox TO events; CREATE TABLE outbox LIKE events");
     refuse(fixture->url, "", "a copy of outbox has a trigger of this name");
+    /* one that cannot be replaced stays */
+    sql(fixture, "CREATE TABLE other (n INT); CREATE TRIGGER events_order BEFORE INSERT ON other"
+                 " FOR EACH ROW SET NEW.n = 1");
+    assert_int_not_equal(run_as(fixture->url, events, "init --order-trigger"), 0);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE"
+                                        " TRIGGER_SCHEMA = DATABASE() AND EVENT_OBJECT_TABLE ="
+                                        " 'events'"),
+                     1);
+    sql(fixture, "DROP TABLE other");
     assert_int_equal(run_as(fixture->url, events, "init --order-trigger"), 0);
     assert_int_equal(
         number_of(fixture, "SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA ="
                            " DATABASE() AND TRIGGER_NAME LIKE '%order'"),
         1);
     make_trigger(fixture);
+}
+
+TEST(an_insert_whose_bucket_is_gone_is_refused)
+{
+    struct lane_fixture *fixture = *state;
+
+    make_trigger(fixture);
+    sql(fixture, "DELETE FROM outbox_order WHERE bucket = CRC32('k') MOD 1024;"
+                 "INSERT INTO outbox (topic, `key`) VALUES ('t', 'other'), ('t', NULL)");
+    assert_int_equal(db_execute(&fixture->db, "INSERT INTO outbox (topic, `key`) VALUES ('t', 'k')",
+                                &fixture->error),
+                     -1);
+    assert_non_null(strstr(fixture->error.words, "the bucket of this key is gone"));
+    make_trigger(fixture);
+    sql(fixture, "INSERT INTO outbox (topic, `key`) VALUES ('t', 'k')");
 }
 
 TEST(a_key_of_an_own_table_is_locked_if_it_is_a_column)
