@@ -6,7 +6,9 @@
 #include "mysql/schema.h"
 #include "mysql/statements.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* -1 with *error set. */
 static int count_tables(struct admin *admin, struct error *error)
@@ -58,7 +60,10 @@ static int print_or_create(struct admin *admin, const struct arguments *argument
              (order = order_text(admin, arguments->print, error)) == NULL)
         status = -1;
     else if (arguments->print)
-        status = puts(sql) < 0 || (order != NULL && puts(order) < 0);
+        status = puts(sql) < 0 || (order != NULL && puts(order) < 0)
+                     ? error_set(error, ERROR_PERMANENT, ERROR_SELF, "standard output: %s",
+                                 strerror(errno))
+                     : 0;
     else if (create(admin, sql, error) == 0)
         status = order != NULL ? add_order(admin, order, error) : 0;
     free(sql);
