@@ -228,6 +228,8 @@ class Part:
 
     def set_up(self):
         lab, options = self.lab, self.options
+        if (options.database == "mysql") != lab.is_mysql():
+            raise Failure(f"the server is not {options.database}: TEST_MARIADB_ROOT names the one of `make matrix-test`")
         self.books = options.books = Lab(lab.name)
         self.books.sql(BOOKS)
         self.books.sql_file(workload.HERE / "bank.sql", brokers=options.broker)
