@@ -348,9 +348,12 @@ TEST(a_table_that_is_being_rebuilt_is_no_view_and_lacks_nothing)
     await_number(fixture,
                  "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'OPTIMIZE%'",
                  1);
-    assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), -1);
-    assert_int_equal(fixture->error.kind, ERROR_TRANSIENT);
-    assert_false(fixture->error.is_schema);
+    if (outbox_ready(fixture->outbox, &fixture->error) < 0) {
+        assert_int_equal(fixture->error.kind, ERROR_TRANSIENT);
+        assert_false(fixture->error.is_schema);
+    } else { /* MySQL describes a table whose lock is waited for */
+        assert_false(fixture->outbox->session.is_mariadb);
+    }
     sql(fixture, "XA COMMIT 'lane'");
     db_end(&operator);
     while (outbox_ready(fixture->outbox, &fixture->error) < 0)

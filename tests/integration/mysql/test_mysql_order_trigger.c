@@ -312,7 +312,7 @@ TEST(applications_need_no_right_but_insert_and_missing_rights_are_said_in_a_line
     make_role(fixture, "SELECT, INSERT, UPDATE, DELETE, CREATE, LOCK TABLES ON *.*", url);
     sql(fixture, "SET GLOBAL log_bin_trust_function_creators = 0");
     if (number_of(fixture, "SELECT @@log_bin") == 1)
-        refuse(url, "", "fix: SET GLOBAL log_bin_trust_function_creators = 1;");
+        refuse(url, "", "SET GLOBAL log_bin_trust_function_creators = 1;");
     sql(fixture, "SET GLOBAL log_bin_trust_function_creators = 1");
     refuse(url, "", "fix: the role needs CREATE, TRIGGER, LOCK TABLES");
     make_trigger(fixture);

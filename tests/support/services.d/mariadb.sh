@@ -56,7 +56,7 @@ mariadb_create() {
 
 mariadb_launch() {
     local dir=$TEST_DIR/mariadb
-    rm -f "$dir/socket"
+    rm -f "$dir/socket" "$dir/socket.lock" # MySQL takes a zombie for a server that is up
     setsid "$(mariadb_program)" --defaults-file="$dir/my.cnf" </dev/null >>"$dir/log" 2>&1 &
     echo $! >"$dir/pid"
 }
