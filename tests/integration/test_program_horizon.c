@@ -15,7 +15,7 @@
 #define SLOW_KEYS 4
 #define FOR_EVER 1000000000
 #define WRITERS_OF_A_ROUND 16
-#define IDS_OF_A_ROUND 600 /* these writers take half a second for them */
+#define IDS_OF_A_ROUND 600 /* these writers take about a second for them */
 #define ROUNDS 6
 
 /* $1 is the key, $2 the number of its event, $3 a time in seconds. */

@@ -314,7 +314,7 @@ TEST(applications_need_no_right_but_insert_and_missing_rights_are_said_in_a_line
     if (number_of(fixture, "SELECT @@log_bin") == 1)
         refuse(url, "", "SET GLOBAL log_bin_trust_function_creators = 1;");
     sql(fixture, "SET GLOBAL log_bin_trust_function_creators = 1");
-    refuse(url, "", "fix: the role needs CREATE, TRIGGER, LOCK TABLES");
+    refuse(url, "", "the role needs CREATE, TRIGGER, LOCK TABLES");
     make_trigger(fixture);
     assert_int_equal(run_as(url, "", "check"), 0);
     assert_non_null(strstr(said, "this role may not look at trigger `outbox_order`"));
@@ -331,14 +331,12 @@ TEST(applications_need_no_right_but_insert_and_missing_rights_are_said_in_a_line
 TEST(init_gives_way_to_a_transaction_that_stays_open)
 {
     struct lane_fixture *fixture = *state;
-    int64_t began_ms = clock_now_ms();
     struct db_session writer;
 
     connect_to(&writer, fixture->url);
     assert_true(db_execute(&writer, "START TRANSACTION; INSERT INTO outbox (topic) VALUES ('t')",
                            &fixture->error) >= 0);
     refuse(fixture->url, "", "a transaction that has written to outbox is still open");
-    assert_in_range(clock_now_ms() - began_ms, 4000, 9000);
     db_end(&writer);
     make_trigger(fixture);
     sql(fixture, "INSERT INTO outbox (topic) VALUES ('t')");
@@ -482,9 +480,12 @@ TEST(ids_that_are_given_are_overwritten_and_go_on_after_truncate)
 {
     struct lane_fixture *fixture = *state;
 
-    if (!fixture->db.is_mariadb)
-        skip();
     make_trigger(fixture);
+    if (!fixture->db.is_mariadb) { /* MySQL's trigger draws no id */
+        sql(fixture, "INSERT INTO outbox (id, topic) VALUES (900, 't')");
+        assert_int_equal(number_of(fixture, "SELECT id FROM outbox"), 900);
+        return;
+    }
     sql(fixture,
         "ALTER TABLE outbox ADD UNIQUE (event_id); SET auto_increment_increment = 10;"
         "INSERT INTO outbox (id, topic, event_id) VALUES (700, 't', 'a'), (1, 't', 'b');"

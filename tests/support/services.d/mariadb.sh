@@ -19,7 +19,7 @@ socket = $TEST_DIR/mariadb/socket
 pid-file = $TEST_DIR/mariadb/pid
 port = $1
 bind-address = 127.0.0.1
-$(if mariadb_is_mysql; then printf 'mysqlx = OFF\nsecure-file-priv =\n'; else echo plugin-load-add = metadata_lock_info; fi)
+$(if mariadb_is_mysql; then printf 'mysqlx = OFF\nsecure-file-priv =\ngtid_mode = OFF\nenforce_gtid_consistency = OFF\n'; else echo plugin-load-add = metadata_lock_info; fi)
 skip-name-resolve
 max_connections = 200
 innodb_buffer_pool_size = 256M
