@@ -81,7 +81,7 @@ demo: ## run real transactions through relays to NATS and Kafka, and audit them:
 	@DATABASE=$(DATABASE) tests/demo/demo
 
 test: deps ## run unit and integration tests against real servers
-	@$(MAKE) --no-print-directory -j$(shell nproc) built
+	@$(MAKE) --no-print-directory -j$(shell nproc) built kafka-jars
 	@$(MAKE) --no-print-directory test-unit
 	@$(MAKE) --no-print-directory -j4 audit-pages audit-faults audit-tools model-position test-integration test-mysql
 

@@ -33,7 +33,7 @@ DB_TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integratio
 # For tests of what servers before 2.12.1 do not have.
 NEW_NATS    := build/matrix/nats-2.15.2/nats-server
 
-.PHONY: help-tests built test-unit test-integration test-mysql test-no-kafka
+.PHONY: help-tests built kafka-jars test-unit test-integration test-mysql test-no-kafka
 .PHONY: audit-faults audit-tools audit-pages test-debian test-page compose-test asan tsan tsan-run valgrind services readme
 
 # What is set of these names, as options of a program: BROKER=nats is --broker nats.
@@ -151,6 +151,9 @@ test-mysql: $(DB_TESTS) $(MYSQL) build/reader ## the program for MariaDB and MyS
 
 # Counts the calls that set a header.
 $(BUILD)/tests/integration/test_nats_headers: private LDFLAGS += -Wl,--wrap=natsMsgHeader_Set
+
+kafka-jars: ## download Kafka once; the tests would, too, but several at the same time
+	@tests/support/services jars >/dev/null
 
 build/reader: $(wildcard tests/support/reader*.c tests/support/reader*.h)
 	@mkdir -p $(@D)

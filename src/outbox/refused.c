@@ -274,6 +274,18 @@ static int go_back(struct outbox *outbox, const struct batch *batch, struct erro
                          error);
 }
 
+/* Without slices another lane may have claimed the rows meanwhile, to try what it can settle: it
+ * lets them go at once. Whoever else keeps a row for longer keeps it without a note. */
+static int note_all(struct outbox *outbox, struct batch *batch, struct rows rows,
+                    struct error *error)
+{
+    int noted = settling_try(outbox, batch, SETTLING_NOTE_ALL, rows, error);
+
+    return noted == 0 && outbox->session.failure == FAILURE_LOCKED
+               ? settling_try(outbox, batch, SETTLING_NOTE, rows, error)
+               : noted;
+}
+
 int refused_settle(struct outbox *outbox, struct batch *batch, struct error *error)
 {
     struct rows rows;
@@ -292,7 +304,7 @@ int refused_settle(struct outbox *outbox, struct batch *batch, struct error *err
     }
     if (go_back(outbox, batch, error) < 0)
         return -1;
-    noted = settling_try(outbox, batch, SETTLING_NOTE, rows, error);
+    noted = note_all(outbox, batch, rows, error);
     if (noted < 0)
         return -1;
     outbox->has_refused = true;

@@ -202,7 +202,7 @@ static int queue_park(struct outbox *outbox, struct batch *batch, struct rows ro
     return queue(outbox, batch->parked ? "park_parked" : "park", by_id ? 7 : 6, params, error);
 }
 
-static int queue_notes(struct outbox *outbox, struct batch *batch, struct rows rows,
+static int queue_notes(struct outbox *outbox, struct batch *batch, struct rows rows, bool waits,
                        struct error *error)
 {
     uint32_t count = htobe32((uint32_t)rows.count);
@@ -216,7 +216,9 @@ static int queue_notes(struct outbox *outbox, struct batch *batch, struct rows r
                                     texts_array(batch, rows, id_text),
                                     numbers_array(batch, rows, ARRAY_INT8, xmin_of)};
 
-    return queue(outbox, batch->refused ? "renote" : "note", batch->refused ? 7 : 8, params, error);
+    if (batch->refused)
+        return queue(outbox, "renote", 7, params, error);
+    return queue(outbox, waits ? "note_all" : "note", 8, params, error);
 }
 
 static int queue_end_notes(struct outbox *outbox, struct batch *batch, struct rows rows,
@@ -237,7 +239,8 @@ int settling_queue(struct outbox *outbox, struct batch *batch, enum settling set
     case SETTLING_PARK:
         return queue_park(outbox, batch, rows, error);
     case SETTLING_NOTE:
-        return queue_notes(outbox, batch, rows, error);
+    case SETTLING_NOTE_ALL:
+        return queue_notes(outbox, batch, rows, settling == SETTLING_NOTE_ALL, error);
     case SETTLING_END_NOTES:
         break;
     }

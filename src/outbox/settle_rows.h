@@ -13,7 +13,8 @@ enum settling {
     SETTLING_SENT,     /* mark or delete */
     SETTLING_TRIAL,    /* the same, rolled back */
     SETTLING_PARK,     /* park */
-    SETTLING_NOTE,     /* write or change notes */
+    SETTLING_NOTE,     /* write or change notes, but of no row that others have locked */
+    SETTLING_NOTE_ALL, /* the same, and wait for such rows as long as lock_timeout says */
     SETTLING_END_NOTES /* delete notes */
 };
 

@@ -112,6 +112,8 @@ static void assert_status_says(struct fixture *fixture, const char *words)
     process_free(&status);
 }
 
+#define NOTES "outbox_parked WHERE state IN ('refused', 'unsettled')"
+
 /* The second relay finds the rows refused, as the first one has left them. */
 static void check(struct fixture *fixture, const struct refusal *refusal)
 {
@@ -119,11 +121,10 @@ static void check(struct fixture *fixture, const struct refusal *refusal)
     int times = strcmp(refusal->order, "key") == 0 ? 1 : 2;
 
     be_refused(fixture, refusal);
+    wait_for_number(fixture->conn, 1, "SELECT (count(*) > 0)::int FROM " NOTES);
     stop(fixture);
     start(fixture);
-    wait_for_number(fixture->conn, 1,
-                    "SELECT (min(attempts) >= 3)::int FROM outbox_parked"
-                    " WHERE state IN ('refused', 'unsettled')");
+    wait_for_number(fixture->conn, 1, "SELECT (min(attempts) >= 3)::int FROM " NOTES);
     assert_status_says(fixture, "wait");
     assert_number(fixture->conn, refusal->refused, "%s", unsent(refusal));
     assert_all_are_settled(fixture, refusal);

@@ -1,4 +1,5 @@
 -- use: lane note
+-- use: lane note_all with waits
 -- Writes notes for rows of the outbox that PostgreSQL refuses to settle (catalog/refused.h). A row whose version has
 -- changed meanwhile gets no note: it is claimed again. Raises an error when there would be too many notes, and with
 -- on_sent = "position", which would pass the row, also when one gets none.
@@ -14,7 +15,7 @@ WITH given AS (
     SELECT {noted_columns}, {identity} AS identity, ctid AS relay_row, xmin AS relay_xmin
     FROM {outbox}
     WHERE ctid = ANY ($1::tid[]) AND {unsent} AND {is_not_noted}
-    FOR NO KEY UPDATE SKIP LOCKED
+    FOR NO KEY UPDATE {if !waits}SKIP LOCKED{end}
 ), noted AS (
     INSERT INTO {parked} ({noted_names}, identity, error, attempts, state, due)
     SELECT {noted_names}, identity, g.error, g.attempts, g.state,
