@@ -83,7 +83,7 @@ demo: ## run real transactions through relays to NATS and Kafka, and audit them:
 test: deps ## run unit and integration tests against real servers
 	@$(MAKE) --no-print-directory -j$(shell nproc) built kafka-jars
 	@$(MAKE) --no-print-directory test-unit
-	@$(MAKE) --no-print-directory -j4 audit-pages audit-faults audit-tools model-position test-integration test-mysql
+	@$(MAKE) --no-print-directory -j4 audit-pages audit-tools test-integration test-mysql
 
 check: ## what to run before each commit: lint and the unit tests
 	@$(MAKE) --no-print-directory -j$(shell nproc) all $(UNIT)

@@ -30,7 +30,15 @@ struct run {
     bool (*stop)(const void *closure);
     const void *closure;
     PGresult *page;
+    int old[PURGE_ROWS]; /* the rows of the page to delete */
 };
+
+enum page_column { PAGE_ROW, PAGE_PLACE, PAGE_IS_SENT, PAGE_IS_OLD };
+
+static const char *old_row(const struct run *run, int number, enum page_column column)
+{
+    return PQgetvalue(run->page, run->old[number], column);
+}
 
 static bool is_over(const void *closure)
 {
@@ -40,7 +48,7 @@ static bool is_over(const void *closure)
            (run->stop != NULL && run->stop(run->closure));
 }
 
-/* Rows of the page. Returns how many were deleted, or -1. */
+/* Old rows of the page. Returns how many were deleted, or -1. */
 static int64_t delete_rows(struct run *run, int first, int count, struct error *error)
 {
     const char *rows[PURGE_ROWS];
@@ -49,7 +57,7 @@ static int64_t delete_rows(struct run *run, int first, int count, struct error *
     char *array;
 
     for (int i = 0; i < count; i++)
-        rows[i] = PQgetvalue(run->page, first + i, 0);
+        rows[i] = old_row(run, first + i, PAGE_ROW);
     array = sql_text_array(rows, count);
     if (array == NULL)
         return error_no_memory(error);
@@ -65,7 +73,7 @@ static void refuse(struct run *run, int row, const char *why)
 
     if (purge->refused++ > 0)
         return;
-    (void)snprintf(purge->row, sizeof purge->row, "%s", PQgetvalue(run->page, row, 1));
+    (void)snprintf(purge->row, sizeof purge->row, "%s", old_row(run, row, PAGE_PLACE));
     (void)snprintf(purge->why, sizeof purge->why, "%s", why);
     purge->fix = hint_find("settle", text_of(why));
 }
@@ -73,7 +81,7 @@ static void refuse(struct run *run, int row, const char *why)
 /* A row that is neither deleted nor refused: another purge was faster, or a trigger keeps it. */
 static int judge(struct run *run, int row, struct error *error)
 {
-    const char *params[1] = {PQgetvalue(run->page, row, 0)};
+    const char *params[1] = {old_row(run, row, PAGE_ROW)};
     int64_t count = admin_number(run->admin, statement_purge_row_stays, 1, params, error);
 
     if (count > 0)
@@ -101,23 +109,42 @@ static int delete_parts(struct run *run, int first, int count, struct error *err
     return delete_parts(run, first + count / 2, count - count / 2, error);
 }
 
+/* Deletes the old rows of a page. Returns 1 when later pages may have more: unsent rows may lie
+ * before them, as those of a sink that is away, but rows that were sent lately do not. */
+static int purge_page(struct run *run, struct error *error)
+{
+    int rows = PQntuples(run->page);
+    int count = 0;
+    bool has_young = false;
+
+    for (int row = 0; row < rows; row++) {
+        if (PQgetvalue(run->page, row, PAGE_IS_OLD)[0] == 't')
+            run->old[count++] = row;
+        else
+            has_young = has_young || PQgetvalue(run->page, row, PAGE_IS_SENT)[0] == 't';
+    }
+    if (count > 0 && delete_parts(run, 0, count, error) < 0)
+        return -1;
+    return count > 0 || (rows > 0 && !has_young);
+}
+
 static int purge_pages(struct run *run, struct error *error)
 {
-    const char *params[2] = {run->age, run->purge->place};
-    int rows = 1;
+    char *place = run->purge->place;
+    const char *params[2] = {run->age, place};
+    int goes_on = 1;
 
-    while (rows > 0 && !is_over(run)) {
+    while (goes_on > 0 && !is_over(run)) {
         run->page = admin_query(run->admin, statement_purge_page, 2, params, error);
         if (run->page == NULL)
             return -1;
-        rows = PQntuples(run->page);
-        if (rows > 0 && delete_parts(run, 0, rows, error) < 0)
-            rows = -1;
-        (void)snprintf(run->purge->place, sizeof run->purge->place, "%s",
-                       rows > 0 ? PQgetvalue(run->page, rows - 1, 1) : "");
+        goes_on = purge_page(run, error);
+        (void)snprintf(place, sizeof run->purge->place, "%s",
+                       goes_on > 0 ? PQgetvalue(run->page, PQntuples(run->page) - 1, PAGE_PLACE)
+                                   : "");
         PQclear(run->page);
     }
-    return rows < 0 ? -1 : 0;
+    return goes_on < 0 ? -1 : 0;
 }
 
 /* Purges with a statement that needs no list of rows, until nothing is left to delete or a row is

@@ -8,7 +8,8 @@
 
 /*
  * One row on its way to a broker. The stages claim, route, order, broker and outcome each fill in
- * their own part and never read a later one. All bytes belong to the batch.
+ * their own part and never read a later one. Any stage may set verdict and reason: an early verdict
+ * ends the message's way. All bytes belong to the batch.
  */
 
 /* What the broker, or an earlier stage, decided about this one message. */

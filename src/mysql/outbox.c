@@ -218,7 +218,7 @@ void outbox_abandon(struct outbox *outbox)
     claim_roll_back(outbox);
 }
 
-bool outbox_has_claim(const struct outbox *outbox)
+bool outbox_claims_ahead(const struct outbox *outbox)
 {
     (void)outbox;
     return false; /* a claim is never sent with the settle before it */

@@ -281,9 +281,7 @@ static int note_all(struct outbox *outbox, struct batch *batch, struct rows rows
 {
     int noted = settling_try(outbox, batch, SETTLING_NOTE_ALL, rows, error);
 
-    return noted == 0 && outbox->session.failure == FAILURE_LOCKED
-               ? settling_try(outbox, batch, SETTLING_NOTE, rows, error)
-               : noted;
+    return noted != 0 ? noted : settling_try(outbox, batch, SETTLING_NOTE, rows, error);
 }
 
 int refused_settle(struct outbox *outbox, struct batch *batch, struct error *error)

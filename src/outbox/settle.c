@@ -138,6 +138,8 @@ static int set_aside(struct outbox *outbox, struct batch *batch, struct error *e
 
     if (rows_choose(&rows, batch, rows_to_be_parked, error) < 0)
         return -1;
+    /* take_back_parked() goes back to this savepoint; settling_try() opens others of its name in
+     * it. */
     if (rows.count > 0 &&
         (session_queue(&outbox->session, "savepoint", 0, NULL, false, error) < 0 ||
          park(outbox, batch, rows, error) < 0))

@@ -117,7 +117,7 @@ uint64_t outbox_connections(const struct outbox *outbox)
     return outbox->connections;
 }
 
-bool outbox_has_claim(const struct outbox *outbox)
+bool outbox_claims_ahead(const struct outbox *outbox)
 {
     return outbox->session.in_flight;
 }

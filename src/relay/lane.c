@@ -103,7 +103,7 @@ static int note_pauses(struct lane *lane)
  * claim sent ahead reads them anyway. */
 static int read_pauses_if_due(struct lane *lane)
 {
-    if (lane->sinks.paused == 0 || outbox_has_claim(lane->outbox) ||
+    if (lane->sinks.paused == 0 || outbox_claims_ahead(lane->outbox) ||
         clock_left_ms(lane->read_pauses_at_ms) > 0)
         return 0;
     lane->read_pauses_at_ms = clock_now_ms() + READ_PAUSES_MS;
@@ -329,7 +329,7 @@ static int settle(struct lane *lane, bool ahead)
     if (lane->settle_failed)
         return -1;
     lane_report_time(&lane->report, REPORT_SETTLE, clock_now_us() - began_us);
-    lane_report_claim(&lane->report, outbox_has_claim(lane->outbox));
+    lane_report_claim(&lane->report, outbox_claims_ahead(lane->outbox));
     report_database_up(lane);
     return 0;
 }
@@ -338,7 +338,7 @@ static struct claim_request begin_turn(struct lane *lane)
 {
     struct claim_request claim = outbox_request(lane);
     int64_t now_ms = clock_now_ms();
-    enum turn turn = turn_begin(&lane->turns, outbox_has_claim(lane->outbox),
+    enum turn turn = turn_begin(&lane->turns, outbox_claims_ahead(lane->outbox),
                                 outbox_refused_are_due(lane->outbox), now_ms);
 
     declined_forget(&lane->declined, now_ms);
@@ -351,12 +351,12 @@ static struct claim_request begin_turn(struct lane *lane)
 
 static int claim(struct lane *lane)
 {
-    bool is_sent = outbox_has_claim(lane->outbox);
+    bool was_ahead = outbox_claims_ahead(lane->outbox);
     struct claim_request claim = begin_turn(lane);
     int64_t began_us = clock_now_us();
 
     lane_report_enter(&lane->report, LANE_IS_CLAIMING);
-    if (!is_sent) {
+    if (!was_ahead) {
         sinks_note_claim(&lane->sinks);
         lane_report_claim(&lane->report, true);
     }
@@ -573,7 +573,7 @@ void lane_take_options(struct lane *lane)
     struct relay_options *next;
     struct error error;
 
-    if (outbox_has_claim(lane->outbox))
+    if (outbox_claims_ahead(lane->outbox))
         return;
     next = atomic_exchange(&lane->next, NULL);
     if (next == NULL)

@@ -70,7 +70,7 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
                   struct error *error);
 
 /* Whether the next claim has been sent with a settlement. */
-bool outbox_has_claim(const struct outbox *outbox);
+bool outbox_claims_ahead(const struct outbox *outbox);
 
 /* Whether rows that the database refused to settle were due at the last claim. */
 bool outbox_refused_are_due(const struct outbox *outbox);

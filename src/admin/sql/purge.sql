@@ -1,7 +1,7 @@
 -- use: desk purge if has_sent_at
 -- Deletes sent rows of the outbox that are old enough, a batch of them, and returns their number. If ids are
--- sequential, the rows with the lowest ids are the oldest: only these are read, and no index on sent_at is needed.
--- Otherwise it may read every row.
+-- sequential, the rows with the lowest ids are the oldest: only these are read, sent or not, and no index on sent_at is
+-- needed. Where none of them is old enough, purge_page looks behind them. Otherwise it may read every row.
 -- $1 int8 the age in ms.
 WITH purged AS (
     DELETE FROM {purged_table} {outbox_name}

@@ -3,7 +3,8 @@
 -- use: desk dead_drop_ids with drops changes $ids
 -- use: desk dead_drop_dry with drops changes $ids $json $dry_run
 -- Deletes parked rows, and makes the next row of a dropped row's key due; or shows them. A change without --json
--- returns no values, so that it cannot fail because of one.
+-- returns no values, so that it cannot fail because of one. "chosen" has the rows, which are locked; "refusal" says why
+-- nothing is done.
 WITH {if $ids}{chosen_by_id}{else}{chosen_by_filter}{end}{if !$dry_run}, done AS MATERIALIZED (
     DELETE FROM {parked} USING chosen
     WHERE seq = chosen_seq

@@ -340,7 +340,7 @@ static int note_rows(struct slice_lock *lock, const struct batch *batch, struct 
 
 /* A slice that returned fewer rows than its share has no more rows, unless the claim was cut short:
  * by its row limit, or because the batch had no room for the claim's last rows. The share is that
- * of claim_slices.sql. */
+ * of slice_rows.sql. */
 static bool note_ends(struct slice_lock *lock, const struct batch *batch, int limit)
 {
     int locked = lock->locked_count;

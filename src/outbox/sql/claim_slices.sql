@@ -3,7 +3,9 @@
 -- use: lane lean_claim if by_slice !computed with levels lean
 -- Claims the rows of the slices that lock_slices has locked, or only looks for the first one: slice by slice, from each
 -- its share of the limit. No other lane claims rows of these slices. A row that some other session has locked must be
--- waited for, because skipping it would reorder its key.
+-- waited for, because skipping it would reorder its key. slice_rows.sql and claimed_rows.sql have the rows and locks.
+-- It is also prepared with smaller limits (levels), and says which rows have an earlier one of their key that is parked
+-- (blocked).
 --
 -- The rows come slice by slice, because the planner has no other join than a nested loop here; the relay checks it
 -- (slice_lock.c: note_rows). The share of a slice is the one that note_ends() there computes.

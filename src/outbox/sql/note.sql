@@ -1,11 +1,14 @@
 -- use: lane note
 -- use: lane note_all with waits
--- Writes notes for rows of the outbox that PostgreSQL refuses to settle (catalog/refused.h). A row whose version has
--- changed meanwhile gets no note: it is claimed again. Raises an error when there would be too many notes, and with
--- on_sent = "position", which would pass the row, also when one gets none.
--- The parameters are those of park.sql, with $5 int8[] ms until the next try and $6 text[] their states;
--- $7 text[] the ids and $8 int8[] the xmin of the rows (0: not known), because a row need not be locked: after COMMIT
--- was refused, another one may lie in its place with its id.
+-- Writes notes for rows of the outbox that PostgreSQL refuses to settle. A note is a row of the parked table without a
+-- payload: it keeps its row out of the claims, and later rows of its key wait behind it (catalog/refused.h). A row
+-- whose version has changed meanwhile gets no note: it is claimed again. Nor does one that others have locked; note_all
+-- waits for it. Raises an error when there would be too many notes, and with on_sent = "position", where the slice
+-- would pass the row, also when a row gets no note.
+-- $1 tid[] rows; $2 int4 their number; $3 text[] why; $4 int4[] attempts; $5 int8[] ms until the next try; $6 text[]
+-- what is left to do ("refused": to publish and to settle, "unsettled": to settle); $7 text[] the ids and $8 int8[] the
+-- xmin of the rows (0: not known), because a row need not be locked: after COMMIT was refused, another one may lie in
+-- its place with its id.
 WITH given AS (
     SELECT *
     FROM ROWS FROM (unnest($1::tid[]), unnest($3::text[]), unnest($4::int4[]), unnest($5::int8[]), unnest($6::text[]),

@@ -1,5 +1,6 @@
 -- use: lane park if !in_place
--- Parks rows: moves them from the outbox. A destination that has a probe already gets no second one.
+-- Parks rows: moves them from the outbox. Of the rows that wait for one destination one is due, the probe; a
+-- destination that has a probe gets no second one.
 -- $1 tid[] rows; $2 int4 their number; $3 text[] why; $4 int4[] attempts; $5 int8[] ms until the next attempt (-1:
 -- dead, -2: waits for an earlier row of its key); $6 text[] the destination that the row waits for (NULL: none).
 -- With on_sent = "position" the claim locks no row, and another row may have its place: $7 text[] the ids.

@@ -3,8 +3,10 @@
 -- is appended, because each reader of a row that is updated would have to pass its dead versions as long as a snapshot
 -- is held.
 --
--- The claim's own snapshot becomes the segment up to the last row. Older segments keep what lies above it, because a
--- limit may end among late rows. The low id never lies above the stable id (docs/internals/position.md).
+-- A segment is a last id and a snapshot: a row up to that id was sent if the snapshot sees its transaction. The claim's
+-- own snapshot becomes the segment up to the last row. Older segments keep what lies above it, because a limit may end
+-- among late rows. No row below the stable id can come any more, and the low id never lies above it
+-- (docs/internals/position.md).
 -- $1 int4[] slices; $2 int4 their number; $3 int8[] the last id of each; $4 int4[] not 0: the claim saw the slice to
 -- its end; $5 int8 the stable id.
 WITH passed AS (

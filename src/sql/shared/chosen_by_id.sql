@@ -45,6 +45,7 @@ wanted AS MATERIALIZED (
       {if drops}
       AND NOT {is_note}
       {end}
+    ORDER BY seq
     {if changes}
     {if !$dry_run}
     FOR UPDATE
