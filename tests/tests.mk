@@ -152,7 +152,7 @@ test-mysql: $(DB_TESTS) $(MYSQL) build/reader ## the program for MariaDB and MyS
 # Counts the calls that set a header.
 $(BUILD)/tests/integration/test_nats_headers: private LDFLAGS += -Wl,--wrap=natsMsgHeader_Set
 
-kafka-jars: ## download Kafka once; the tests would, too, but several at the same time
+kafka-jars: ## download Kafka and make its archive once; the tests would, too, but several at the same time
 	@tests/support/services jars >/dev/null
 
 build/reader: $(wildcard tests/support/reader*.c tests/support/reader*.h)

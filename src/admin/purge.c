@@ -11,6 +11,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define WALK_REST 20 /* times what a look at the rows took that found none to delete */
 
 static void name_error(const struct admin *admin, struct error *error)
 {
@@ -29,11 +32,12 @@ struct run {
     int64_t deadline_ms; /* 0: none */
     bool (*stop)(const void *closure);
     const void *closure;
+    bool walks; /* over all rows */
     PGresult *page;
     int old[PURGE_ROWS]; /* the rows of the page to delete */
 };
 
-enum page_column { PAGE_ROW, PAGE_PLACE, PAGE_IS_SENT, PAGE_IS_OLD };
+enum page_column { PAGE_ROW, PAGE_PLACE, PAGE_IS_OLD, PAGE_HAS_OTHERS };
 
 static const char *old_row(const struct run *run, int number, enum page_column column)
 {
@@ -109,23 +113,19 @@ static int delete_parts(struct run *run, int first, int count, struct error *err
     return delete_parts(run, first + count / 2, count - count / 2, error);
 }
 
-/* Deletes the old rows of a page. Returns 1 when later pages may have more: unsent rows may lie
- * before them, as those of a sink that is away, but rows that were sent lately do not. */
+/* Deletes the old rows of a page. Returns 0 when later pages have none, because their rows were
+ * sent later; unsent rows, as those of a sink that is away, say nothing of the rows behind them. */
 static int purge_page(struct run *run, struct error *error)
 {
     int rows = PQntuples(run->page);
     int count = 0;
-    bool has_young = false;
 
-    for (int row = 0; row < rows; row++) {
+    for (int row = 0; row < rows; row++)
         if (PQgetvalue(run->page, row, PAGE_IS_OLD)[0] == 't')
             run->old[count++] = row;
-        else
-            has_young = has_young || PQgetvalue(run->page, row, PAGE_IS_SENT)[0] == 't';
-    }
     if (count > 0 && delete_parts(run, 0, count, error) < 0)
         return -1;
-    return count > 0 || (rows > 0 && !has_young);
+    return count > 0 || (rows > 0 && PQgetvalue(run->page, 0, PAGE_HAS_OTHERS)[0] == 't');
 }
 
 static int purge_pages(struct run *run, struct error *error)
@@ -136,15 +136,29 @@ static int purge_pages(struct run *run, struct error *error)
 
     while (goes_on > 0 && !is_over(run)) {
         run->page = admin_query(run->admin, statement_purge_page, 2, params, error);
-        if (run->page == NULL)
-            return -1;
-        goes_on = purge_page(run, error);
+        goes_on = run->page != NULL ? purge_page(run, error) : -1;
         (void)snprintf(place, sizeof run->purge->place, "%s",
                        goes_on > 0 ? PQgetvalue(run->page, PQntuples(run->page) - 1, PAGE_PLACE)
                                    : "");
         PQclear(run->page);
     }
     return goes_on < 0 ? -1 : 0;
+}
+
+/* As purge_pages(), but many unsent rows are not looked at all the time. */
+static int walk(struct run *run, struct error *error)
+{
+    struct purge *purge = run->purge;
+    int64_t purged = purge->purged;
+    int64_t began_ms = clock_now_ms();
+    int status;
+
+    if (!run->walks)
+        return 0;
+    status = purge_pages(run, error);
+    if (purge->purged == purged)
+        purge->walk_at_ms = clock_now_ms() + WALK_REST * (clock_now_ms() - began_ms);
+    return status;
 }
 
 /* Purges with a statement that needs no list of rows, until nothing is left to delete or a row is
@@ -168,7 +182,16 @@ static int purge_rows(struct run *run, struct error *error)
 {
     if (purge_quickly(run, statement_purge, error) < 0)
         return -1;
-    return purge_pages(run, error);
+    return walk(run, error);
+}
+
+/* The partition at which the last purge has ended; 0: it came to the end. */
+static int first_partition(const struct purge *purge, const PGresult *kept)
+{
+    for (int row = 0; row < PQntuples(kept); row++)
+        if (strcmp(PQgetvalue(kept, row, 0), purge->partition) == 0)
+            return row;
+    return 0;
 }
 
 /* Whole partitions, and the rows of those that have no last id. */
@@ -182,10 +205,14 @@ static int purge_partitions(struct run *run, struct error *error)
         return -1;
     kept = admin_query(admin, statement_partitions_kept, 0, NULL, error);
     status = kept != NULL ? 0 : -1;
-    for (int row = 0; status == 0 && row < PQntuples(kept) && !is_over(run); row++) {
+    for (int row = status == 0 ? first_partition(run->purge, kept) : 0;
+         status == 0 && row < PQntuples(kept) && !is_over(run); row++) {
         admin->partition = PQgetvalue(kept, row, 0);
+        (void)snprintf(run->purge->partition, sizeof run->purge->partition, "%s", admin->partition);
         status = purge_rows(run, error);
     }
+    if (status < 0 || !is_over(run))
+        run->purge->partition[0] = '\0';
     admin->partition = NULL;
     PQclear(kept);
     return status;
@@ -218,7 +245,8 @@ int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
                       .purge = purge,
                       .deadline_ms = limit_ms > 0 ? clock_now_ms() + limit_ms : 0,
                       .stop = stop,
-                      .closure = closure};
+                      .closure = closure,
+                      .walks = clock_left_ms(purge->walk_at_ms) <= 0};
     int status;
 
     purge->purged = 0;

@@ -274,12 +274,12 @@ static int go_back(struct outbox *outbox, const struct batch *batch, struct erro
                          error);
 }
 
-/* Without slices another lane may have claimed the rows meanwhile, to try what it can settle: it
- * lets them go at once. Whoever else keeps a row for longer keeps it without a note. */
+/* Without slices another lane may have claimed the rows meanwhile, to try what it can settle, and
+ * ends soon. Whoever keeps a row for longer keeps it without a note. */
 static int note_all(struct outbox *outbox, struct batch *batch, struct rows rows,
                     struct error *error)
 {
-    int noted = settling_try(outbox, batch, SETTLING_NOTE_ALL, rows, error);
+    int noted = batch->refused ? 0 : settling_try(outbox, batch, SETTLING_NOTE_ALL, rows, error);
 
     return noted != 0 ? noted : settling_try(outbox, batch, SETTLING_NOTE, rows, error);
 }

@@ -202,7 +202,7 @@ static int queue_park(struct outbox *outbox, struct batch *batch, struct rows ro
     return queue(outbox, batch->parked ? "park_parked" : "park", by_id ? 7 : 6, params, error);
 }
 
-static int queue_notes(struct outbox *outbox, struct batch *batch, struct rows rows, bool waits,
+static int queue_notes(struct outbox *outbox, struct batch *batch, struct rows rows,
                        struct error *error)
 {
     uint32_t count = htobe32((uint32_t)rows.count);
@@ -216,9 +216,15 @@ static int queue_notes(struct outbox *outbox, struct batch *batch, struct rows r
                                     texts_array(batch, rows, id_text),
                                     numbers_array(batch, rows, ARRAY_INT8, xmin_of)};
 
-    if (batch->refused)
-        return queue(outbox, "renote", 7, params, error);
-    return queue(outbox, waits ? "note_all" : "note", 8, params, error);
+    return queue(outbox, batch->refused ? "renote" : "note", batch->refused ? 7 : 8, params, error);
+}
+
+static int queue_lock(struct outbox *outbox, struct batch *batch, struct rows rows,
+                      struct error *error)
+{
+    const struct array params[2] = {rows_array(batch, rows), texts_array(batch, rows, id_text)};
+
+    return queue(outbox, "lock_rows", 2, params, error);
 }
 
 static int queue_end_notes(struct outbox *outbox, struct batch *batch, struct rows rows,
@@ -238,9 +244,12 @@ int settling_queue(struct outbox *outbox, struct batch *batch, enum settling set
         return queue_sent(outbox, batch, rows, error);
     case SETTLING_PARK:
         return queue_park(outbox, batch, rows, error);
-    case SETTLING_NOTE:
     case SETTLING_NOTE_ALL:
-        return queue_notes(outbox, batch, rows, settling == SETTLING_NOTE_ALL, error);
+        if (queue_lock(outbox, batch, rows, error) < 0)
+            return -1;
+        /* fall through */
+    case SETTLING_NOTE:
+        return queue_notes(outbox, batch, rows, error);
     case SETTLING_END_NOTES:
         break;
     }

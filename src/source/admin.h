@@ -46,7 +46,7 @@ int admin_upkeep(struct admin *admin, struct upkeep *upkeep, struct error *error
  * -1. */
 int admin_adopt_waiting(struct admin *admin, struct error *error);
 
-/* What a purge did. `place` is where the next one goes on; all zero before the first one. */
+/* What a purge did, and where the next one goes on; all zero before the first one. */
 struct purge {
     int64_t purged;
     int64_t age_ms; /* of the rows that may be deleted: raised while a loss may need younger ones */
@@ -55,6 +55,8 @@ struct purge {
     char why[512];
     const char *fix;
     char place[64];
+    char partition[320]; /* of the place; "": none */
+    int64_t walk_at_ms;  /* when all rows may be looked at again */
 };
 
 /* Deletes sent rows older than `age_ms`, for at most `limit_ms` (0: as long as it takes) and until

@@ -10,7 +10,7 @@ BEGIN {
         users[list[i]] = 1
     # What a head may say behind "with". The first two are for the list of a lane's statements alone.
     split("levels blocked first from_parked from_refused unsent_from borrowed shown changed changes drops newest_first " \
-          "of_none numbers few_rows lean waits", list)
+          "of_none numbers few_rows lean", list)
     for (i in list)
         given[list[i]] = 1
     # What init makes by files of config/sql.

@@ -125,6 +125,9 @@ static void check(struct fixture *fixture, const struct refusal *refusal)
     stop(fixture);
     start(fixture);
     wait_for_number(fixture->conn, 1, "SELECT (min(attempts) >= 3)::int FROM " NOTES);
+    assert_number(fixture->conn, 0,
+                  "SELECT count(*) FROM (SELECT FROM " NOTES
+                  " GROUP BY id HAVING count(*) > 1) twice");
     assert_status_says(fixture, "wait");
     assert_number(fixture->conn, refusal->refused, "%s", unsent(refusal));
     assert_all_are_settled(fixture, refusal);

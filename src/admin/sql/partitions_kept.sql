@@ -10,3 +10,4 @@ WHERE (end_id IS NULL OR needed_by IS NOT NULL) AND (SELECT bool_and(is_ours) FR
 UNION ALL
 SELECT {outbox_text}
 WHERE NOT (SELECT bool_and(is_ours) FROM partitions)
+ORDER BY quoted

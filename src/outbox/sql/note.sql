@@ -1,9 +1,8 @@
 -- use: lane note
--- use: lane note_all with waits
 -- Writes notes for rows of the outbox that PostgreSQL refuses to settle. A note is a row of the parked table without a
 -- payload: it keeps its row out of the claims, and later rows of its key wait behind it (catalog/refused.h). A row
--- whose version has changed meanwhile gets no note: it is claimed again. Nor does one that others have locked; note_all
--- waits for it. Raises an error when there would be too many notes, and with on_sent = "position", where the slice
+-- whose version has changed meanwhile gets no note: it is claimed again. Nor does one that others have locked, or have
+-- written a note of. Raises an error when there would be too many notes, and with on_sent = "position", where the slice
 -- would pass the row, also when a row gets no note.
 -- $1 tid[] rows; $2 int4 their number; $3 text[] why; $4 int4[] attempts; $5 int8[] ms until the next try; $6 text[]
 -- what is left to do ("refused": to publish and to settle, "unsettled": to settle); $7 text[] the ids and $8 int8[] the
@@ -18,7 +17,7 @@ WITH given AS (
     SELECT {noted_columns}, {identity} AS identity, ctid AS relay_row, xmin AS relay_xmin
     FROM {outbox}
     WHERE ctid = ANY ($1::tid[]) AND {unsent} AND {is_not_noted}
-    FOR NO KEY UPDATE {if !waits}SKIP LOCKED{end}
+    FOR NO KEY UPDATE SKIP LOCKED
 ), noted AS (
     INSERT INTO {parked} ({noted_names}, identity, error, attempts, state, due)
     SELECT {noted_names}, identity, g.error, g.attempts, g.state,

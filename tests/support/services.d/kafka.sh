@@ -17,12 +17,13 @@ KAFKA_JAVA=(java -Xmx512m -XX:+UseSerialGC -Xshare:auto "${KAFKA_JAVA_OPTIONS[@]
 kafka_fetch() {
     command -v java >/dev/null || fail "Kafka needs java, which is not installed: make deps"
     if [[ ! -d $KAFKA_JARS ]]; then kafka_download; fi
-    if [[ ! -e $KAFKA_ARCHIVE ]]; then kafka_archive >/dev/null 2>&1 || true; fi
-    if [[ -e $KAFKA_ARCHIVE ]]; then KAFKA_JAVA+=("-XX:SharedArchiveFile=$KAFKA_ARCHIVE"); fi
+    if [[ ! -e $KAFKA_ARCHIVE ]]; then kafka_archive >/dev/null 2>&1 || : >"$KAFKA_ARCHIVE" || true; fi
+    if [[ -s $KAFKA_ARCHIVE ]]; then KAFKA_JAVA+=("-XX:SharedArchiveFile=$KAFKA_ARCHIVE"); fi
 }
 
 kafka_download() {
     local partial
+    rm -f "$KAFKA_ARCHIVE"
     command -v mvn >/dev/null || fail "Kafka's jars need mvn, which is not installed: make deps"
     mkdir -p "$(dirname "$KAFKA_JARS")"
     partial=$(mktemp -d "$KAFKA_JARS.XXXXXX")
@@ -39,13 +40,13 @@ kafka_download() {
 }
 
 # Java's archive of the classes of a broker that has started: the next brokers start with half of the CPU. Java ignores an
-# archive that another Java has made. It is written when a broker ends by SIGTERM.
+# archive that another Java has made. It is written when a broker ends by SIGTERM. An empty file says that there is none.
 kafka_archive() (
-    TEST_DIR=$(mktemp -d)
+    TEST_DIR=$(mktemp -d) || exit
     trap 'rm -rf "$TEST_DIR"' EXIT
     mkdir "$TEST_DIR/kafka"
     kafka_create || exit
-    timeout 60 "${KAFKA_JAVA[@]}" "-XX:ArchiveClassesAtExit=$TEST_DIR/archive" kafka.Kafka \
+    timeout -k 10 60 "${KAFKA_JAVA[@]}" "-XX:ArchiveClassesAtExit=$TEST_DIR/archive" kafka.Kafka \
         "$TEST_DIR/kafka/server.properties" >"$TEST_DIR/log" 2>&1 </dev/null &
     until grep -q 'Kafka Server started' "$TEST_DIR/log"; do
         kill -0 $! || exit
@@ -53,7 +54,7 @@ kafka_archive() (
     done
     kill $!
     wait $!
-    mv "$TEST_DIR/archive" "$KAFKA_ARCHIVE"
+    cp "$TEST_DIR/archive" "$KAFKA_ARCHIVE.$BASHPID" && mv -T "$KAFKA_ARCHIVE.$BASHPID" "$KAFKA_ARCHIVE"
 )
 
 # The short broker session is for restarts after SIGKILL: the controller lets the broker back in
