@@ -475,6 +475,11 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
     if (numbers_look(outbox, &has_more, error) < 0)
         return -1;
     if (claim(outbox, batch, request, error) == 0) {
+        if (batch->count == 0 &&
+            outbox->rows_numbered > 0) { /* no row has a number: the next ones get it */
+            outbox->numbers_due_ms = 0;
+            has_more = true;
+        }
         batch->has_more = batch->has_more || has_more;
         return 0;
     }

@@ -161,6 +161,7 @@ static int number_found(struct outbox *outbox, const PGresult *found, int64_t *n
 int numbers_look(struct outbox *outbox, bool *has_more, struct error *error)
 {
     int64_t began_ms = clock_now_ms();
+    int64_t took_ms;
     int64_t numbered;
     PGresult *found;
     int status;
@@ -183,7 +184,10 @@ int numbers_look(struct outbox *outbox, bool *has_more, struct error *error)
                  outbox->table.columns[COLUMN_ID].quoted);
         outbox->rows_numbered = 0;
     }
+    took_ms = clock_now_ms() - began_ms;
+    /* While there are rows to number, half of the time is for the slices whose rows have numbers.
+     */
     outbox->numbers_due_ms =
-        *has_more ? 0 : clock_now_ms() + LOOK_MS + LOOK_SHARE * (clock_now_ms() - began_ms);
+        clock_now_ms() + (*has_more ? took_ms : LOOK_MS + LOOK_SHARE * took_ms);
     return 0;
 }
