@@ -140,6 +140,8 @@ static int purge_pages(struct run *run, struct error *error)
         (void)snprintf(place, sizeof run->purge->place, "%s",
                        goes_on > 0 ? PQgetvalue(run->page, PQntuples(run->page) - 1, PAGE_PLACE)
                                    : "");
+        if (goes_on > 0 && place[0] == '\0') /* NULL: the last rows may have no id */
+            goes_on = 0;
         PQclear(run->page);
     }
     return goes_on < 0 ? -1 : 0;
@@ -185,12 +187,16 @@ static int purge_rows(struct run *run, struct error *error)
     return walk(run, error);
 }
 
-/* The partition at which the last purge has ended; 0: it came to the end. */
-static int first_partition(const struct purge *purge, const PGresult *kept)
+/* The partition at which the last walk has ended: its place is of no other one. */
+static int first_partition(const struct run *run, const PGresult *kept)
 {
-    for (int row = 0; row < PQntuples(kept); row++)
+    struct purge *purge = run->purge;
+
+    for (int row = 0; run->walks && row < PQntuples(kept); row++)
         if (strcmp(PQgetvalue(kept, row, 0), purge->partition) == 0)
             return row;
+    if (run->walks)
+        purge->place[0] = '\0';
     return 0;
 }
 
@@ -205,13 +211,15 @@ static int purge_partitions(struct run *run, struct error *error)
         return -1;
     kept = admin_query(admin, statement_partitions_kept, 0, NULL, error);
     status = kept != NULL ? 0 : -1;
-    for (int row = status == 0 ? first_partition(run->purge, kept) : 0;
+    for (int row = status == 0 ? first_partition(run, kept) : 0;
          status == 0 && row < PQntuples(kept) && !is_over(run); row++) {
         admin->partition = PQgetvalue(kept, row, 0);
-        (void)snprintf(run->purge->partition, sizeof run->purge->partition, "%s", admin->partition);
+        if (run->walks)
+            (void)snprintf(run->purge->partition, sizeof run->purge->partition, "%s",
+                           admin->partition);
         status = purge_rows(run, error);
     }
-    if (status < 0 || !is_over(run))
+    if (run->walks && !is_over(run)) /* all have been walked */
         run->purge->partition[0] = '\0';
     admin->partition = NULL;
     PQclear(kept);

@@ -475,11 +475,10 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
     if (numbers_look(outbox, &has_more, error) < 0)
         return -1;
     if (claim(outbox, batch, request, error) == 0) {
-        if (batch->count == 0 &&
-            outbox->rows_numbered > 0) { /* no row has a number: the next ones get it */
+        /* While rows get numbers, and at once where none that has one is left. */
+        has_more = has_more || outbox->rows_numbered > 0;
+        if (has_more && batch->count == 0 && !batch->has_more && claim_is_of_outbox(request))
             outbox->numbers_due_ms = 0;
-            has_more = true;
-        }
         batch->has_more = batch->has_more || has_more;
         return 0;
     }
