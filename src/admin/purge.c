@@ -187,7 +187,7 @@ static int purge_rows(struct run *run, struct error *error)
     return walk(run, error);
 }
 
-/* The partition at which the last walk has ended: its place is of no other one. */
+/* The partition in which the last walk ended. If it is gone, the place means nothing. */
 static int first_partition(const struct run *run, const PGresult *kept)
 {
     struct purge *purge = run->purge;

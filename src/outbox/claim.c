@@ -475,7 +475,8 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
     if (numbers_look(outbox, &has_more, error) < 0)
         return -1;
     if (claim(outbox, batch, request, error) == 0) {
-        /* While rows get numbers, and at once where none that has one is left. */
+        /* While rows get numbers, the lane does not sleep. When no row with a number is left, the
+         * next rows get theirs at once. */
         has_more = has_more || outbox->rows_numbered > 0;
         if (has_more && batch->count == 0 && !batch->has_more && claim_is_of_outbox(request))
             outbox->numbers_due_ms = 0;

@@ -185,8 +185,7 @@ int numbers_look(struct outbox *outbox, bool *has_more, struct error *error)
         outbox->rows_numbered = 0;
     }
     took_ms = clock_now_ms() - began_ms;
-    /* While there are rows to number, half of the time is for the slices whose rows have numbers.
-     */
+    /* While there are rows to number, half of the time goes to slices whose rows have numbers. */
     outbox->numbers_due_ms =
         clock_now_ms() + (*has_more ? took_ms : LOOK_MS + LOOK_SHARE * took_ms);
     return 0;

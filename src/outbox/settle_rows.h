@@ -14,7 +14,7 @@ enum settling {
     SETTLING_TRIAL,    /* the same, rolled back */
     SETTLING_PARK,     /* park */
     SETTLING_NOTE,     /* write or change notes, but of no row that others have locked */
-    SETTLING_NOTE_ALL, /* the same, once such rows are free or lock_timeout has passed: an error */
+    SETTLING_NOTE_ALL, /* the same, but wait for such rows first; lock_timeout is an error */
     SETTLING_END_NOTES /* delete notes */
 };
 
