@@ -220,13 +220,20 @@ $(BUILD)/gen/hints.c: config/hints.tsv Makefile
 # A table of the lines of config/metrics.tsv (http/metrics.h). The compiler names the line that has not six columns.
 $(BUILD)/gen/metrics.c: config/metrics.tsv Makefile
 	@mkdir -p $(@D)
+	@awk -F'\t' '/^[^#]/ && $$2 !~ /^(counter|gauge)$$/ {print FILENAME ":" FNR ": a metric is a counter or a gauge"; bad = 1} \
+		END {exit bad}' $< >&2
 	@{ echo 'extern const struct metric { const char *name, *type, *help, *path, *labels, *zero; } embedded_metrics[];'; \
 		echo 'const struct metric embedded_metrics[] = {'; echo '#line 1 "$<"'; \
 		sed 's/^#.*//; s/[\\"]/\\&/g; s/\t/", "/g; s/..*/{"&"},/' $<; echo '{0, 0, 0, 0, 0, 0}};'; } > $@
 
+# Written when a file of SQL is new, gone or renamed.
+$(BUILD)/gen/sql/names: force
+	@mkdir -p $(@D)
+	@echo '$(STATEMENTS) $(DB_SQL) $(DB_SHARED)' | cmp -s - $@ || echo '$(STATEMENTS) $(DB_SQL) $(DB_SHARED)' > $@
+
 # src/ROOM/sql/NAME.sql, or config/sql/NAME.sql, is embedded as statement_NAME, without the lines that say who uses it (src/sql/statements.awk).
 # sql_own_names are the names that the statements give to what may stand beside columns of a user's table; what they quote is none.
-$(BUILD)/gen/sql/statements.h: $(STATEMENTS) Makefile
+$(BUILD)/gen/sql/statements.h: $(STATEMENTS) $(BUILD)/gen/sql/names Makefile
 	@mkdir -p $(@D)
 	@{ echo '#pragma once'; \
 		for file in $(STATEMENTS); do echo "extern const char statement_$$(basename $$file .sql)[];"; done; \
@@ -237,7 +244,7 @@ $(BUILD)/gen/sql/statements.h: $(STATEMENTS) Makefile
 		echo 'extern const struct sql_use sql_uses[];'; \
 		echo 'extern const struct sql_shared sql_shared[];'; } > $@
 
-$(BUILD)/gen/statements.c: $(STATEMENTS) Makefile
+$(BUILD)/gen/statements.c: $(STATEMENTS) $(BUILD)/gen/sql/names Makefile
 	@mkdir -p $(@D)
 	@{ for file in $(STATEMENTS); do grep -v '^-- use: ' $$file > $@.sql; \
 			$(call embed,statement_$$(basename $$file .sql),$@.sql); done; rm -f $@.sql; \
@@ -245,12 +252,12 @@ $(BUILD)/gen/statements.c: $(STATEMENTS) Makefile
 		sed 's/"relay_[a-z_]*"//g' $(filter src/%,$(STATEMENTS)) | grep -o 'relay_[a-z_]*' | sort -u | sed 's/.*/"& "/'; echo ';'; } > $@
 
 # src/mysql/sql/NAME.sql is embedded as db_sql_NAME.
-$(BUILD)/gen/mysql/statements.h: $(DB_SQL) Makefile
+$(BUILD)/gen/mysql/statements.h: $(DB_SQL) $(BUILD)/gen/sql/names Makefile
 	@mkdir -p $(@D)
 	@{ echo '#pragma once'; for file in $(DB_SQL); do echo "extern const char db_sql_$$(basename $$file .sql)[];"; done; \
 		echo 'extern const struct db_statement { const char *name, *text; } db_statements[]; /* ends with a name of NULL */'; } > $@
 
-$(BUILD)/gen/mysql_statements.c: $(DB_SQL) $(DB_SHARED) $(BUILD)/gen/sql/statements.h $(BUILD)/gen/mysql/statements.h Makefile
+$(BUILD)/gen/mysql_statements.c: $(DB_SQL) $(DB_SHARED) $(BUILD)/gen/sql/names $(BUILD)/gen/sql/statements.h $(BUILD)/gen/mysql/statements.h Makefile
 	@mkdir -p $(@D)
 	@{ for file in $(DB_SQL) $(DB_SHARED); do $(call embed,db_sql_$$(basename $$file .sql),$$file); done; \
 		echo '#include "sql/statements.h"'; echo 'const char sql_own_names[] = " "; const struct sql_shared sql_shared[] = {'; \

@@ -98,6 +98,8 @@ FILENAME ~ /cli\/options\.c$/ && /^ *\{"[a-z-]+", (TEXT|NOT_EMPTY|MOMENT|DURATIO
 }
 
 FILENAME ~ /\.c$/ {
+    for (rest = $0; match(rest, /statement_[a-z0-9_]+/); rest = substr(rest, RSTART + RLENGTH))
+        named[substr(rest, RSTART + 10, RLENGTH - 10)] = 1
     if (in_list)
         for (rest = $0; match(rest, /\{(\.name = )?"[a-z_]+"/); rest = substr(rest, RSTART + RLENGTH)) {
             name = substr(rest, RSTART, RLENGTH - 1)
@@ -349,9 +351,9 @@ END {
     }
     for (fact in given)
         known[fact] = 1
-    for (i = 1; i <= shared_count; i++)
-        if (!(shared[i] in wanted) && !(shared[i] in named)) {
-            printf "src/sql/shared/%s.sql is put in nowhere\n", shared[i] > "/dev/stderr"
+    for (name in path)
+        if (!(name in wanted) && !(name in named)) {
+            printf "%s:1: neither a head, a C file nor another statement uses the file\n", path[name] > "/dev/stderr"
             failed = 1
         }
     for (name in step)

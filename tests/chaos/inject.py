@@ -101,6 +101,7 @@ class Injector:
         self.lock = threading.Lock()
         self.local = threading.local()
         self.forgotten = 0  # commits
+        self.dropped = 0    # partitions, until ids began anew
         self.pauses = []    # (what, name, begin, end) in wall ms: nothing of it may be published
         self.log = open(lab.folder / "faults.log", "w", buffering=1)
 
@@ -456,7 +457,8 @@ class Injector:
         return self._terminate()
 
     def begin_ids_anew(self, fault):
-        """Once nothing waits but behind dead rows, whose keys get no more events. The application waits meanwhile."""
+        """Once nothing waits but behind dead rows, whose keys get no more events. The application waits meanwhile,
+        for at most 5 s and the time of a lock."""
         if self.options.table == "computed":
             return "dead rows are in the outbox still, with their ids"
         empty = EMPTYINGS[fault.count % len(EMPTYINGS)]
@@ -469,8 +471,7 @@ class Injector:
             DO $$
             BEGIN
                 PERFORM pg_advisory_xact_lock(3, 0);
-                FOR i IN 1 .. 100 LOOP
-                    EXIT WHEN NOT {waits};
+                WHILE clock_timestamp() < statement_timestamp() + interval '5 s' AND {waits} LOOP
                     PERFORM pg_sleep(0.05);
                 END LOOP;
                 LOCK TABLE outbox;
@@ -483,11 +484,14 @@ class Injector:
                 UPDATE ids SET base = base + {IDS_MAX};
                 UPDATE held SET is_closed = true;
             END $$"""
+        rows = self.options.partitions
+        dropped = workload.dropped(self.lab, rows) if rows else 0
         with self._table_alone():
             try:
                 wait_until(lambda: self.lab.try_sql(statement) is not None, REUSE_S, "nothing waits")
             except Failure:
                 return "rows were waiting all the time"
+        self.dropped += dropped
         return None
 
     def insert_poison(self, _):

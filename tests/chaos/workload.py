@@ -110,7 +110,7 @@ def unsent(table, on_sent="mark"):
     """The condition of a row that is to be sent, or to be parked."""
     if table == "computed":
         return "status = 'NEW'"
-    return {"delete": "true", "position": "(id >= lowest_low() AND is_unsent(id, key, xid))"}.get(on_sent, "sent_at IS NULL")
+    return {"delete": "true", "position": "(id >= (SELECT lowest_low()) AND is_unsent(id, key, xid))"}.get(on_sent, "sent_at IS NULL")
 
 
 def unmarked(table, on_sent="mark"):
@@ -313,6 +313,6 @@ def let_drop(lab):
 
 
 def dropped(lab, rows):
-    """How many partitions are empty or gone of those whose ids were drawn."""
-    return int(lab.sql(f"SELECT (SELECT last_value FROM outbox_id_seq) / {rows} - count(*) FROM pg_inherits"
-                       " WHERE inhparent = 'outbox'::regclass AND pg_relation_size(inhrelid) > 0"))
+    """How many partitions are empty or gone of those whose ids were drawn since ids began."""
+    return int(lab.sql(f"SELECT greatest((SELECT last_value FROM outbox_id_seq) / {rows}"
+                       " - count(DISTINCT tableoid), 0) FROM outbox"))
