@@ -62,10 +62,16 @@ static void put_search(FILE *out, const struct table *table, enum column column,
 }
 
 /* An event id that is computed is looked for among parked rows only, which keep it. */
-static bool event_id_is_searched(const void *about, const char *name)
+static bool event_id_is_searched(const void *about)
 {
-    (void)name;
     return table_of(about)->columns[COLUMN_EVENT_ID].expression == NULL;
+}
+
+static int is_so(const void *about, const char *name)
+{
+    const struct sql_truth all[] = {{"event_id_is_searched", event_id_is_searched(about)}};
+
+    return sql_truth(all, 1, name);
 }
 
 static int put_is_explained(FILE *out, const void *about)
@@ -80,7 +86,7 @@ static int put_is_explained(FILE *out, const void *about)
                    : 0;
     put_search(out, facts->table, COLUMN_ID, columns[COLUMN_ID].quoted, 2);
     (void)fputs(" OR ", out);
-    if (event_id_is_searched(about, NULL))
+    if (event_id_is_searched(about))
         put_search(out, facts->table, COLUMN_EVENT_ID, columns[COLUMN_EVENT_ID].quoted, 3);
     else /* the parameter is there all the same */
         (void)fprintf(out, "$3::%s[] IS NULL", searched_type(facts->table, COLUMN_EVENT_ID));
@@ -102,7 +108,6 @@ static int put_is_explained_parked(FILE *out, const void *about)
 static const struct sql_fact facts_of_rows[] = {
     {"is_explained", .put = put_is_explained},
     {"is_explained_parked", .put = put_is_explained_parked},
-    {"event_id_is_searched", .is = event_id_is_searched},
     {.name = NULL},
 };
 
@@ -111,7 +116,8 @@ static char *rows_sql(const struct admin *admin, const struct explain_request *r
     const struct explain_facts about = {request, &admin->table};
     const struct table_facts tables = {&admin->table, admin->options};
     const struct sql_facts more = table_facts(&tables);
-    const struct sql_facts list = {.list = facts_of_rows, .about = &about, .more = &more};
+    const struct sql_facts list = {
+        .list = facts_of_rows, .is = is_so, .about = &about, .more = &more};
 
     return sql_render(statement_explain_rows, &list);
 }

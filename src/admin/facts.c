@@ -120,7 +120,7 @@ static int put_row_of_purge(FILE *out, const void *about)
                                                                                              : 0;
 }
 
-static bool is_so(const void *about, const char *name)
+static int is_so(const void *about, const char *name)
 {
     const struct admin_facts *facts = about;
     const struct table *table = table_of(about);
@@ -137,7 +137,7 @@ static bool is_so(const void *about, const char *name)
         {"estimable", table_has_integer_ids(table) && table->has_claim_index},
     };
 
-    return sql_truth(all, name);
+    return sql_truth(all, sizeof all / sizeof *all, name);
 }
 
 static const struct sql_fact facts[] = {
@@ -153,12 +153,7 @@ static const struct sql_fact facts[] = {
     {"looked_rows", .text = FACT_NUMBER(REPLAY_LOOKED_ROWS)},
     {"audit_rows", .text = FACT_NUMBER(AUDIT_PAGE_ROWS)},
     {"known_rows", .text = FACT_NUMBER(AUDIT_KNOWN_ROWS)},
-    {"unsent_from", .put = put_unsent_from, .is = is_so},
-    {"seeks_from", .is = is_so},
-    {"seeks_slices", .is = is_so},
-    {"sequential_ids", .is = is_so},
-    {"aged", .is = is_so},
-    {"estimable", .is = is_so},
+    {"unsent_from", .put = put_unsent_from},
     {"words_of_database", .text = BATCH_WORDS},
     {"count_max", .text = "($1::jsonb ->> '_count_max')::int8"},
     {"time_format", .text = "'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'"},
@@ -172,5 +167,5 @@ static const struct sql_fact facts[] = {
 struct sql_facts admin_facts(const struct admin_facts *about, struct sql_facts *tables)
 {
     *tables = table_facts(&about->tables);
-    return (struct sql_facts){.list = facts, .about = about, .more = tables};
+    return (struct sql_facts){.list = facts, .is = is_so, .about = about, .more = tables};
 }

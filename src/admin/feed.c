@@ -229,16 +229,14 @@ static int put_name(FILE *out, const void *about, const struct sql_fact *fact)
     return fputs(names[at].text, out) < 0 ? -1 : 0;
 }
 
-static bool source_is_integer(const void *about, const char *name)
+static int is_so(const void *about, const char *name)
 {
-    (void)name;
-    return source_integer(feed_of(about)) != NULL;
-}
+    const struct sql_truth all[] = {
+        {"feed_draws", feed_of(about)->draws[0] != '\0'},
+        {"source_is_integer", source_integer(feed_of(about)) != NULL},
+    };
 
-static bool draws(const void *about, const char *name)
-{
-    (void)name;
-    return feed_of(about)->draws[0] != '\0';
+    return sql_truth(all, sizeof all / sizeof *all, name);
 }
 
 /* The number of the table, with which the event ids begin that are made of its ids. */
@@ -251,32 +249,22 @@ static int put_space(FILE *out, const void *about)
 static int put_existing(FILE *out, const void *about);
 
 static const struct sql_fact facts[] = {
-    {"source", .put_named = put_name},
-    {"source_schema", .put_named = put_name},
-    {"outbox_schema", .put_named = put_name},
-    {"feed_function", .put_named = put_name},
-    {"feed_trigger", .put_named = put_name},
-    {"mark_function", .put_named = put_name},
-    {"mark_trigger", .put_named = put_name},
-    {"feed_columns", .put = put_columns},
-    {"feed_values", .put = put_values},
-    {"feed_existing", .put = put_existing},
-    {"feed_unsent", .put_named = put_name},
-    {"feed_order", .put_named = put_name},
-    {"feed_marks", .put_named = put_name},
-    {"feed_marked", .put_named = put_name},
-    {"feed_match", .put_named = put_name},
-    {"feed_draws", .put_named = put_name, .is = draws},
-    {"feed_space", .put = put_space},
-    {"source_is_integer", .is = source_is_integer},
-    {.name = NULL},
+    {"source", .put_named = put_name},        {"source_schema", .put_named = put_name},
+    {"outbox_schema", .put_named = put_name}, {"feed_function", .put_named = put_name},
+    {"feed_trigger", .put_named = put_name},  {"mark_function", .put_named = put_name},
+    {"mark_trigger", .put_named = put_name},  {"feed_columns", .put = put_columns},
+    {"feed_values", .put = put_values},       {"feed_existing", .put = put_existing},
+    {"feed_unsent", .put_named = put_name},   {"feed_order", .put_named = put_name},
+    {"feed_marks", .put_named = put_name},    {"feed_marked", .put_named = put_name},
+    {"feed_match", .put_named = put_name},    {"feed_draws", .put_named = put_name},
+    {"feed_space", .put = put_space},         {.name = NULL},
 };
 
 static char *render(const struct feed *feed, const char *statement)
 {
     const struct table_facts about = {.table = &feed->outbox, .options = feed->options};
     const struct sql_facts tables = table_facts(&about);
-    const struct sql_facts list = {.list = facts, .about = feed, .more = &tables};
+    const struct sql_facts list = {.list = facts, .is = is_so, .about = feed, .more = &tables};
 
     return sql_render(statement, &list);
 }

@@ -57,12 +57,12 @@ static char *render(const struct sql_use *use, const struct table_facts *tables,
 }
 
 /* An event's values go into columns. */
-static bool emits(const void *about, const char *name)
+static int emits(const void *about, const char *name)
 {
-    (void)name;
     struct error error;
+    const struct sql_truth all[] = {{"emits", admin_check_emit(about, &error) == 0}};
 
-    return admin_check_emit(about, &error) == 0;
+    return sql_truth(all, 1, name);
 }
 
 static int show_statements(const struct admin_statement_reader *reader,
@@ -75,8 +75,7 @@ static int show_statements(const struct admin_statement_reader *reader,
     const struct admin_facts about = {.tables = *tables, .unsent_from = INT64_MIN};
     struct sql_facts more;
     const struct sql_facts facts = admin_facts(&about, &more);
-    const struct sql_fact of_emit[] = {{.name = "emits", .is = emits}, {.name = NULL}};
-    const struct sql_facts all = {.list = of_emit, .about = tables->table, .more = &facts};
+    const struct sql_facts all = {.is = emits, .about = tables->table, .more = &facts};
 
     more.more = &of_check;
     of_check.more = &of_order;

@@ -459,7 +459,7 @@ static int put_slices(FILE *out, const void *about)
     return fprintf(out, "%d", options_of(about)->slices) < 0 ? -1 : 0;
 }
 
-static bool is_so(const void *about, const char *name)
+static int is_so(const void *about, const char *name)
 {
     const struct table *table = table_of(about);
     const struct table_column *columns = table->columns;
@@ -505,7 +505,7 @@ static bool is_so(const void *about, const char *name)
         {"has_sent_at", table_has(table, COLUMN_SENT_AT)},
     };
 
-    return sql_truth(all, name);
+    return sql_truth(all, sizeof all / sizeof *all, name);
 }
 
 static const struct sql_fact facts[] = {
@@ -575,48 +575,12 @@ static const struct sql_fact facts[] = {
     {"is_note", .text = "state IN ('" REFUSED_UNSENT "', '" REFUSED_SENT "')"},
     {"only_relay_writes", .text = ONLY_RELAY_WRITES},
     {"notes_max", .text = FACT_NUMBER(REFUSED_MAX)},
-    {"by_slice", .is = is_so},
-    {"keyed", .is = is_so},
-    {"marking", .is = is_so},
-    {"deleting", .is = is_so},
-    {"position", .is = is_so},
-    {"partitioned", .is = is_so},
-    {"keeps_sent", .is = is_so},
-    {"computed", .is = is_so},
-    {"in_place", .is = is_so},
-    {"own_mark", .is = is_so},
-    {"own_table", .is = is_so},
-    {"marked_by_time", .is = is_so},
-    {"integer_ids", .is = is_so},
-    {"numbered", .is = is_so},
-    {"id_is_not_null", .is = is_so},
-    {"id_is_unique", .is = is_so},
-    {"id_is_uuid", .is = is_so},
-    {"event_id_is_uuid", .is = is_so},
-    {"key_is_bytes", .is = is_so},
-    {"created_at_is_date", .is = is_so},
-    {"payload_is_converted", .is = is_so},
-    {"headers_are_jsonb", .is = is_so},
-    {"key_is_indexed", .is = is_so},
-    {"parked_exists", .is = is_so},
-    {"slice_exists", .is = is_so},
-    {"control_exists", .is = is_so},
-    {"progress_exists", .is = is_so},
-    {"has_id", .is = is_so},
-    {"has_event_id", .is = is_so},
-    {"has_topic", .is = is_so},
-    {"has_key", .is = is_so},
-    {"has_type", .is = is_so},
-    {"has_payload", .is = is_so},
-    {"has_headers", .is = is_so},
-    {"has_created_at", .is = is_so},
-    {"has_sent_at", .is = is_so},
     {.name = NULL},
 };
 
 struct sql_facts table_facts(const struct table_facts *about)
 {
-    return (struct sql_facts){.list = facts, .about = about};
+    return (struct sql_facts){.list = facts, .is = is_so, .about = about};
 }
 
 static char *table_sql_with(const struct table *table, const char *statement, const char *name,

@@ -70,7 +70,7 @@ static int put_long_s(FILE *out, const void *about)
     return fprintf(out, "%d", inspection_of(about)->long_s) < 0 ? -1 : 0;
 }
 
-static bool is_so(const void *about, const char *name)
+static int is_so(const void *about, const char *name)
 {
     const struct inspection *inspection = inspection_of(about);
     const struct table *table = inspection->tables.table;
@@ -97,7 +97,7 @@ static bool is_so(const void *about, const char *name)
          table_has(table, COLUMN_EVENT_ID) && !event_id->unique && event_id->expression == NULL},
     };
 
-    return sql_truth(all, name);
+    return sql_truth(all, sizeof all / sizeof *all, name);
 }
 
 static const struct sql_fact facts[] = {
@@ -117,28 +117,12 @@ static const struct sql_fact facts[] = {
     {"key_text_name", .put_named = put_column_text, .column = COLUMN_KEY},
     {"long_s", .put = put_long_s},
     {"notify_lock", .text = FACT_NUMBER(NOTIFY_LOCK)},
-    {"pooled", .is = is_so},
-    {"readable", .is = is_so},
-    {"allow_superuser", .is = is_so},
-    {"zone_is_given", .is = is_so},
-    {"id_has_default", .is = is_so},
-    {"created_at_lacks_zone", .is = is_so},
-    {"due_lacks_zone", .is = is_so},
-    {"sent_at_lacks_zone", .is = is_so},
-    {"settles_column", .is = is_so},
-    {"deletes", .is = is_so},
-    {"has_where", .is = is_so},
-    {"has_needed", .is = is_so},
-    {"has_claim_index", .is = is_so},
-    {"sql_is_refused", .is = is_so},
-    {"slices_fit", .is = is_so},
-    {"event_id_may_repeat", .is = is_so},
     {.name = NULL},
 };
 
 struct sql_facts inspect_facts(const struct inspection *inspection)
 {
-    return (struct sql_facts){.list = facts, .about = inspection};
+    return (struct sql_facts){.list = facts, .is = is_so, .about = inspection};
 }
 
 /* ---- sections */

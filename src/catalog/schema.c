@@ -209,7 +209,7 @@ static int put_lock_column(FILE *out, const void *about)
                                                                                                : 0;
 }
 
-static bool is_so(const void *about, const char *name)
+static int is_so(const void *about, const char *name)
 {
     const struct expansion *expansion = about;
     const struct table *table = expansion->table;
@@ -237,7 +237,7 @@ static bool is_so(const void *about, const char *name)
         {"partition_rows", table->partition_rows > 0},
     };
 
-    return sql_truth(all, name);
+    return sql_truth(all, sizeof all / sizeof *all, name);
 }
 
 static const struct sql_fact facts[] = {
@@ -251,10 +251,9 @@ static const struct sql_fact facts[] = {
     {"order_sequence", .put_named = put_name},
     {"order_trigger", .text = ORDER_TRIGGER},
     {"role", .put_named = put_name},
-    {"sequence", .put_named = put_name, .is = is_so},
-    {"database", .put_named = put_name, .is = is_so},
-    {"identifies", .is = is_so},
-    {"drawn", .put_named = put_name, .is = is_so},
+    {"sequence", .put_named = put_name},
+    {"database", .put_named = put_name},
+    {"drawn", .put_named = put_name},
     {"id", .put_named = put_quoted, .column = COLUMN_ID},
     {"event_id", .put_named = put_quoted, .column = COLUMN_EVENT_ID},
     {"topic", .put_named = put_quoted, .column = COLUMN_TOPIC},
@@ -275,7 +274,7 @@ static const struct sql_fact facts[] = {
     {"partition", .put_named = put_partition},
     {"default_partition", .put_named = put_partition},
     {"first_partitions", .put = put_first_partitions},
-    {"partition_rows", .put_named = put_ids, .is = is_so},
+    {"partition_rows", .put_named = put_ids},
     {"partition_from", .put_named = put_ids},
     {"partition_to", .put_named = put_ids},
     {"last_slice", .put_named = put_number},
@@ -284,15 +283,8 @@ static const struct sql_fact facts[] = {
     {"gate_lock", .put_named = put_number},
     {"schema_number", .text = FACT_NUMBER(SCHEMA_NUMBER)},
     {"key_of_new", .put = put_key_of_new},
-    {"unsent", .put = put_unsent, .is = is_so},
-    {"has_mark", .is = is_so},
+    {"unsent", .put = put_unsent},
     {"lock_column", .put = put_lock_column},
-    {"locks_column", .is = is_so},
-    {"deletes", .is = is_so},
-    {"key_is_computed", .is = is_so},
-    {"key_has_escapes", .is = is_so},
-    {"sets_path", .is = is_so},
-    {"has_escapes", .is = is_so},
     {.name = NULL},
 };
 
@@ -304,7 +296,7 @@ static char *render(const struct expansion *expansion, const char *statement, co
     const struct table_facts about = {expansion->table, expansion->options};
     const struct sql_facts tables = table_facts(&about);
     const struct sql_facts all = {
-        .names = names, .list = facts, .about = expansion, .more = &tables};
+        .names = names, .list = facts, .is = is_so, .about = expansion, .more = &tables};
     char *text = sql_render(statement, &all);
     char *sql = NULL;
 

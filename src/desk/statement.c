@@ -29,19 +29,21 @@ static int put_page_rows(FILE *out, const void *about)
     return fprintf(out, "%d", ((const struct desk_statement *)about)->page_rows) < 0 ? -1 : 0;
 }
 
-static bool is_detail(const void *about, const char *name)
+static int is_so(const void *about, const char *name)
 {
     enum desk_detail detail = ((const struct desk_statement *)about)->detail;
+    const struct sql_truth all[] = {
+        {"whole", detail == DESK_WHOLE},
+        {"left_out", detail == DESK_LEFT_OUT},
+    };
 
-    return strcmp(name, "whole") == 0 ? detail == DESK_WHOLE : detail == DESK_LEFT_OUT;
+    return sql_truth(all, sizeof all / sizeof *all, name);
 }
 
 static const struct sql_fact facts_of_desk[] = {
     {"is_declined", .text = "(state = 'waiting' AND waits_for LIKE '" DECLINED_PREFIX "%')"},
     {"page_rows", .put = put_page_rows},
     {"payload_max", .text = FACT_NUMBER(DESK_PAYLOAD_MAX)},
-    {"whole", .is = is_detail},
-    {"left_out", .is = is_detail},
     {"shown_id", .put_named = put_shown},
     {"shown_event_id", .put_named = put_shown},
     {"shown_topic", .put_named = put_shown},
@@ -81,6 +83,7 @@ char *desk_sql(const struct desk_statement *statement, const struct sql_facts *f
     const struct sql_facts of_use = {.names = names, .more = facts};
     const struct sql_facts all = {.names = statement->given,
                                   .list = facts_of_desk,
+                                  .is = is_so,
                                   .about = statement,
                                   .more = &of_use,
                                   .put_param = put_param};

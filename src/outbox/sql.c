@@ -80,7 +80,7 @@ static bool computes(const void *about)
     return statement_of(about)->kind != CLAIM_PARKED && table_of(about)->is_computed;
 }
 
-static bool is_so(const void *about, const char *name)
+static int is_so(const void *about, const char *name)
 {
     const struct statement *statement = statement_of(about);
     const struct table *table = table_of(about);
@@ -101,7 +101,7 @@ static bool is_so(const void *about, const char *name)
          !one_row && !computes(about) && sql_holds("payload_is_converted", &tables)},
     };
 
-    return sql_truth(all, name);
+    return sql_truth(all, sizeof all / sizeof *all, name);
 }
 
 /* {locked_id}, and {locked_key_text}: PostgreSQL could compute the keys of these rows, which are in
@@ -134,13 +134,6 @@ static const struct sql_fact facts[] = {
     {"few_parked", .text = FACT_NUMBER(FEW_PARKED)},
     {"passed_rows", .text = FACT_NUMBER(PASSED_ROWS)},
     {"statement_ms", .text = FACT_NUMBER(SESSION_STATEMENT_MS)},
-    {"from_parked", .is = is_so},
-    {"from_refused", .is = is_so},
-    {"one_row", .is = is_so},
-    {"computed_now", .is = is_so},
-    {"has_more", .is = is_so},
-    {"tells_blocked", .is = is_so},
-    {"converts_payload", .is = is_so},
     {"locked_id", .put = put_locked_id},
     {"locked_key_text", .put = put_locked_key_text},
     {.name = NULL},
@@ -152,7 +145,7 @@ char *sql_statement(const struct statement *statement, const struct slice_facts 
     struct sql_facts slices = slice_facts(about, &tables);
     const struct lane_facts lane = {.statement = statement, .slices = about};
     const struct sql_facts list = {
-        .names = statement->facts, .list = facts, .about = &lane, .more = &slices};
+        .names = statement->facts, .list = facts, .is = is_so, .about = &lane, .more = &slices};
 
     return sql_render(statement->text, &list);
 }

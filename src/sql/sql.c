@@ -45,20 +45,30 @@ void sql_put_literal(FILE *out, const char *text)
 
 /* ---- facts ---- */
 
-bool sql_truth(const struct sql_truth *all, const char *name)
+int sql_truth(const struct sql_truth *all, size_t count, const char *name)
 {
-    while (strcmp(all->name, name) != 0)
-        all++;
-    return all->is;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return all[i].is;
+    return -1;
+}
+
+static const struct sql_fact *find_in(const struct sql_fact *list, const char *name, size_t len)
+{
+    for (; list != NULL && list->name != NULL; list++)
+        if (strlen(list->name) == len && memcmp(list->name, name, len) == 0)
+            return list;
+    return NULL;
 }
 
 static const struct sql_fact *find(const struct sql_facts **facts, const char *name, size_t len)
 {
-    for (; *facts != NULL; *facts = (*facts)->more)
-        for (const struct sql_fact *fact = (*facts)->list; fact != NULL && fact->name != NULL;
-             fact++)
-            if (strlen(fact->name) == len && memcmp(fact->name, name, len) == 0)
-                return fact;
+    for (; *facts != NULL; *facts = (*facts)->more) {
+        const struct sql_fact *fact = find_in((*facts)->list, name, len);
+
+        if (fact != NULL)
+            return fact;
+    }
     return NULL;
 }
 
@@ -75,17 +85,21 @@ static bool has_name(const char *names, const char *name, size_t len)
 static bool is_true(const struct sql_facts *facts, const char *name, size_t len)
 {
     bool is_negated = *name == '!';
+    char word[NAME_BYTES_MAX];
     bool is = false;
-    const struct sql_fact *fact;
+    int of_level = -1; /* -1: no level so far knows the fact */
 
     name += is_negated;
     len -= is_negated;
+    (void)snprintf(word, sizeof word, "%.*s", (int)len, name);
     for (const struct sql_facts *at = facts; at != NULL && !is; at = at->more)
         is = at->names != NULL && has_name(at->names, name, len);
-    fact = find(&facts, name, len);
-    if (!is && fact != NULL)
-        is = fact->is == NULL || fact->is(facts->about, fact->name);
-    return is != is_negated;
+    for (; !is && facts != NULL && of_level < 0; facts = facts->more) {
+        of_level = facts->is != NULL ? facts->is(facts->about, word) : -1;
+        if (of_level < 0 && find_in(facts->list, name, len) != NULL)
+            of_level = 1;
+    }
+    return (is || of_level > 0) != is_negated;
 }
 
 bool sql_holds(const char *condition, const struct sql_facts *facts)

@@ -14,31 +14,32 @@
  * searched for facts. The C code of this room knows no table.
  */
 
-/* A fact with nothing but a name is true. At most one of `text`, `put` and `put_named` is set; both
+/* At most one of `text`, `put` and `put_named` is set; both
  * functions write the value and return 0, or -1 when there is no memory. */
 struct sql_fact {
     const char *name;
     const char *text; /* the value */
     int (*put)(FILE *out, const void *about);
     int (*put_named)(FILE *out, const void *about, const struct sql_fact *fact);
-    bool (*is)(const void *about, const char *name); /* whether the fact is true; NULL: it is */
-    int column;                                      /* for `put_named` */
+    int column; /* for `put_named` */
 };
 
-/* For `is` of several facts. */
+/* For `is` of struct sql_facts. */
 struct sql_truth {
     const char *name;
     bool is;
 };
 
-/* Whether the one of this name is true, which must be among them. */
-bool sql_truth(const struct sql_truth *all, const char *name);
+/* Whether the one of this name is true, 1 or 0; -1: it is not among them. */
+int sql_truth(const struct sql_truth *all, size_t count, const char *name);
 
-/* A fact that no list has is not true. */
+/* A fact of which `is` knows nothing is true if a list has it, else not. */
 struct sql_facts {
-    const char *names;            /* of facts that are true besides, divided by spaces, or NULL */
-    const struct sql_fact *list;  /* ends with a name of NULL; NULL: none */
-    const void *about;            /* what the facts of this list are about */
+    const char *names;           /* of facts that are true besides, divided by spaces, or NULL */
+    const struct sql_fact *list; /* ends with a name of NULL; NULL: none */
+    /* Whether the fact is true, 1 or 0; -1: it knows nothing of it. NULL: it knows of none. */
+    int (*is)(const void *about, const char *name);
+    const void *about;            /* what these facts are about */
     const struct sql_facts *more; /* facts of a lower room; NULL: none */
     /* Writes a parameter, {$name}, which only the topmost facts can. 0, or -1 as `put`. */
     int (*put_param)(FILE *out, const void *about, const char *name, size_t len);

@@ -76,18 +76,18 @@ static int put_sequence(FILE *out, const void *about)
     return fprintf(out, "%u", facts_of(about)->sequence->oid) < 0 ? -1 : 0;
 }
 
-static bool sequence_is_readable(const void *about, const char *name)
+static int is_so(const void *about, const char *name)
 {
-    (void)name;
     const struct sequence *sequence = facts_of(about)->sequence;
+    const struct sql_truth all[] = {{"sequence", sequence != NULL && sequence->readable}};
 
-    return sequence != NULL && sequence->readable;
+    return sql_truth(all, 1, name);
 }
 
 static const struct sql_fact facts[] = {
     {"sink", .put = put_sink_of_row},
     {"sink_of_parked", .put = put_sink_of_parked},
-    {"sequence", .put = put_sequence, .is = sequence_is_readable},
+    {"sequence", .put = put_sequence},
     {"window", .text = FACT_NUMBER(AWAY_WINDOW_ROWS)},
     {.name = NULL},
 };
@@ -95,7 +95,7 @@ static const struct sql_fact facts[] = {
 struct sql_facts slice_facts(const struct slice_facts *about, struct sql_facts *tables)
 {
     *tables = table_facts(&about->tables);
-    return (struct sql_facts){.list = facts, .about = about, .more = tables};
+    return (struct sql_facts){.list = facts, .is = is_so, .about = about, .more = tables};
 }
 
 char *slice_statement(const char *statement, const struct slice_facts *about)

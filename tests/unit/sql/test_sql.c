@@ -23,15 +23,14 @@ static int fail_to_put(FILE *out, const void *about)
     return -1;
 }
 
-static bool is_positive(const void *about, const char *name)
+static int is_so(const void *about, const char *name)
 {
-    (void)name;
-    return *(const int *)about > 0;
+    return strcmp(name, "number") == 0 ? *(const int *)about > 0 : -1;
 }
 
 static const struct sql_fact lower[] = {
     {"number", .text = "not this one"}, {"table", .text = "\"a {number} b\""}, {.name = NULL}};
-static const struct sql_fact upper[] = {{"number", .put = put_number, .is = is_positive},
+static const struct sql_fact upper[] = {{"number", .put = put_number},
                                         {"named", .put_named = put_name},
                                         {"broken", .put = fail_to_put},
                                         {"yes", .text = NULL},
@@ -40,7 +39,7 @@ static const struct sql_fact upper[] = {{"number", .put = put_number, .is = is_p
 static void assert_renders(const char *statement, int number, const char *expected)
 {
     const struct sql_facts more = {.list = lower};
-    const struct sql_facts facts = {.list = upper, .about = &number, .more = &more};
+    const struct sql_facts facts = {.list = upper, .is = is_so, .about = &number, .more = &more};
     char *sql = sql_render(statement, &facts);
 
     assert_non_null(sql);
@@ -99,7 +98,7 @@ TEST(an_if_or_an_end_alone_makes_no_statement)
 {
     static const char *const texts[] = {"DELETE FROM t\n{end}\nWHERE id = 1", "a {else} b",
                                         "SELECT {if yes}1", "SELECT {if missing}1{else}2"};
-    const struct sql_facts facts = {.list = upper, .about = &(int){1}};
+    const struct sql_facts facts = {.list = upper, .is = is_so, .about = &(int){1}};
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_null(sql_render(texts[i], &facts));
@@ -108,7 +107,7 @@ TEST(an_if_or_an_end_alone_makes_no_statement)
 TEST(a_shared_file_is_put_in_without_its_comment_and_indented_as_its_line)
 {
     const struct sql_facts more = {.list = lower};
-    const struct sql_facts facts = {.list = upper, .about = &(int){1}, .more = &more};
+    const struct sql_facts facts = {.list = upper, .is = is_so, .about = &(int){1}, .more = &more};
     char *alone = sql_render(statement_count_settled, &facts);
     char *within = sql_render("(\n    {count_settled}\n)", &facts);
 
@@ -124,14 +123,14 @@ TEST(a_shared_file_is_put_in_without_its_comment_and_indented_as_its_line)
 
 TEST(a_value_for_which_there_is_no_memory_makes_no_statement)
 {
-    const struct sql_facts facts = {.list = upper, .about = &(int){1}};
+    const struct sql_facts facts = {.list = upper, .is = is_so, .about = &(int){1}};
 
     assert_null(sql_render("SELECT {broken}", &facts));
 }
 
 TEST(a_condition_holds_if_all_its_facts_do)
 {
-    const struct sql_facts facts = {.list = upper, .about = &(int){0}};
+    const struct sql_facts facts = {.list = upper, .is = is_so, .about = &(int){0}};
 
     assert_true(sql_holds("", &facts));
     assert_true(sql_holds("yes !number !missing", &facts));
