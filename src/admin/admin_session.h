@@ -41,13 +41,6 @@ int admin_check_emit(const struct table *table, struct error *error);
 
 /* What the sections go by (catalog/inspect.h). */
 struct inspection admin_inspection(struct admin *admin);
-/* Rows without an id, which no claim finds. */
-int inspect_rows_without_id(struct admin *admin, struct findings *findings, struct error *error);
-/* Transactions, also prepared ones, that are open for so long, and slots, that keep PostgreSQL from
- * removing sent rows, the longest first; for `status` too. */
-#define HOLDERS_LONG_S 300
-int inspect_holders(struct admin *admin, int long_s, struct findings *findings,
-                    struct error *error);
 /* What brokers may have lost, at this level; for `status` too. */
 int inspect_losses(struct admin *admin, enum finding_level level, struct findings *findings,
                    struct sink_losses *losses, struct error *error);

@@ -24,23 +24,7 @@ struct inspection admin_inspection(struct admin *admin)
     return (struct inspection){.tables = {&admin->table, admin->options},
                                .session = &admin->session,
                                .is_readable = true,
-                               .goes_on = true,
-                               .long_s = HOLDERS_LONG_S};
-}
-
-int inspect_rows_without_id(struct admin *admin, struct findings *findings, struct error *error)
-{
-    const struct inspection inspection = admin_inspection(admin);
-
-    return inspect_section(&inspection, statement_check_60_ids, findings, error);
-}
-
-int inspect_holders(struct admin *admin, int long_s, struct findings *findings, struct error *error)
-{
-    struct inspection inspection = admin_inspection(admin);
-
-    inspection.long_s = long_s;
-    return inspect_section(&inspection, statement_check_90_holders, findings, error);
+                               .goes_on = true};
 }
 
 /* Whether there is more to look at. */

@@ -480,6 +480,7 @@ static int is_so(const void *about, const char *name)
         {"marked_by_time", table_is_marked_by_time(table)},
         {"integer_ids", table_has_integer_ids(table)},
         {"numbered", table->numbered},
+        {"id_has_default", columns[COLUMN_ID].has_default},
         {"id_is_not_null", columns[COLUMN_ID].not_null},
         {"id_is_unique", columns[COLUMN_ID].unique},
         {"id_is_uuid", strcmp(table_type(table, COLUMN_ID), "uuid") == 0},
@@ -575,6 +576,7 @@ static const struct sql_fact facts[] = {
     {"is_note", .text = "state IN ('" REFUSED_UNSENT "', '" REFUSED_SENT "')"},
     {"only_relay_writes", .text = ONLY_RELAY_WRITES},
     {"notes_max", .text = FACT_NUMBER(REFUSED_MAX)},
+    {"long_s", .text = FACT_NUMBER(HOLDERS_LONG_S)},
     {.name = NULL},
 };
 

@@ -11,6 +11,9 @@
 #define FACT_TEXT_OF(macro) #macro
 #define FACT_NUMBER(macro) FACT_TEXT_OF(macro) /* the text of a macro that is a plain number */
 
+/* Of what keeps PostgreSQL from removing sent rows, what has done so for less is left out. */
+#define HOLDERS_LONG_S 300
+
 struct table_facts {
     const struct table *table;
     const struct outbox_options *options; /* NULL: none are known */

@@ -65,11 +65,6 @@ static int put_index(FILE *out, const void *about)
     return 0;
 }
 
-static int put_long_s(FILE *out, const void *about)
-{
-    return fprintf(out, "%d", inspection_of(about)->long_s) < 0 ? -1 : 0;
-}
-
 static int is_so(const void *about, const char *name)
 {
     const struct inspection *inspection = inspection_of(about);
@@ -82,7 +77,6 @@ static int is_so(const void *about, const char *name)
         {"readable", inspection->is_readable},
         {"allow_superuser", options->allow_superuser},
         {"zone_is_given", options->time_zone != NULL},
-        {"id_has_default", table->columns[COLUMN_ID].has_default},
         {"created_at_lacks_zone", zone_is_lacking(&table->columns[COLUMN_CREATED_AT])},
         {"due_lacks_zone", zone_is_lacking(&table->columns[COLUMN_DUE])},
         {"sent_at_lacks_zone", marks && zone_is_lacking(&table->columns[COLUMN_SENT_AT])},
@@ -115,7 +109,6 @@ static const struct sql_fact facts[] = {
     {"sent_at_text", .put_named = put_column_text, .column = COLUMN_SENT_AT},
     {"xid_text", .put_named = put_column_text, .column = COLUMN_XID},
     {"key_text_name", .put_named = put_column_text, .column = COLUMN_KEY},
-    {"long_s", .put = put_long_s},
     {"notify_lock", .text = FACT_NUMBER(NOTIFY_LOCK)},
     {.name = NULL},
 };
@@ -206,16 +199,6 @@ int inspect_sections(const struct inspection *inspection, const char *user,
         refused++;
     }
     return refused;
-}
-
-int inspect_section(const struct inspection *inspection, const char *statement,
-                    struct findings *findings, struct error *error)
-{
-    const struct sql_use *use = sql_uses;
-
-    while (use->text != statement)
-        use++;
-    return run_section(inspection, use, findings, error);
 }
 
 int inspect_reasons(const struct table *table, struct session *session,

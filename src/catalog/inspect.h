@@ -16,7 +16,6 @@ struct inspection {
     struct session *session;
     bool is_readable; /* this role may read all rows of the outbox */
     bool goes_on;     /* also when PostgreSQL refuses a section */
-    int long_s;       /* what holds VACUUM up for less is left out */
 };
 
 /* What only sections go by; their other facts are those of the tables. */
@@ -33,7 +32,4 @@ int inspect_sections(const struct inspection *inspection, const char *user,
 int inspect_reasons(const struct table *table, struct session *session,
                     const struct outbox_options *options, struct findings *findings,
                     struct error *error);
-/* The same for one section, by its statement. 0, or -1 with *error set. */
-int inspect_section(const struct inspection *inspection, const char *statement,
-                    struct findings *findings, struct error *error);
 #endif

@@ -5,7 +5,7 @@
 # and which facts are true in it besides.
 
 BEGIN {
-    split("lane desk server run check figures answers attention storage", list)
+    split("lane desk server run check figures answers attention health storage", list)
     for (i in list)
         users[list[i]] = 1
     # What a head may say behind "with". The first two are for the list of a lane's statements alone.
@@ -153,7 +153,7 @@ in_head && /^-- use: [a-z]+ [a-z0-9_]+( |$)/ {
             note($i)
     }
     named[name] = 1
-    if ($3 ~ /^(figures|answers|attention|storage)$/)
+    if ($3 ~ /^(figures|answers|attention|health|storage)$/)
         section[name] = FILENAME ":" FNR
     is_use[$4] = 1
     file_of[$4] = name

@@ -3,8 +3,8 @@
 #include "admin/admin_session.h"
 #include "base/clock.h"
 #include "catalog/questions.h"
-#include "integration/found.h"
 #include "integration/program.h"
+#include "sql/statements.h"
 
 #include <arpa/inet.h>
 #include <jansson.h>
@@ -439,53 +439,64 @@ static struct admin *open_admin(const struct fixture *fixture, struct outbox_opt
     return admin;
 }
 
+static PGresult *find_holders(struct admin *admin, const char *long_s)
+{
+    struct error error;
+    PGresult *holders = table_query_with(&admin->table, &admin->session, statement_check_90_holders,
+                                         "long_s", long_s, &error);
+
+    if (holders == NULL)
+        fail_msg("%s", error.text);
+    return holders;
+}
+
 FIXTURE_TEST(transactions_that_hold_the_horizon_are_named_with_what_ends_them)
 {
     PGconn *reader = harness_connect(fixture->url);
     struct outbox_options options;
     struct admin *admin;
-    struct findings findings;
-    struct error error;
+    PGresult *holders;
     char fix[96];
+    int found = 0;
 
     sql(fixture->conn, "GRANT pg_read_all_stats TO " HARNESS_RELAY);
     sql(reader, "SET application_name = 'nightly'");
     sql(reader, "BEGIN ISOLATION LEVEL REPEATABLE READ");
     sql(reader, "SELECT 1");
     admin = open_admin(fixture, &options);
-    assert_int_equal(findings_init(&findings), 0);
-    assert_int_equal(inspect_holders(admin, HOLDERS_LONG_S, &findings, &error), 0);
-    assert_int_equal(findings.count, 0);
-    assert_int_equal(inspect_holders(admin, 0, &findings, &error), 0);
+    holders = find_holders(admin, FACT_NUMBER(HOLDERS_LONG_S));
+    assert_int_equal(PQntuples(holders), 0);
+    PQclear(holders);
+    holders = find_holders(admin, "0");
     (void)snprintf(fix, sizeof fix, "SELECT pg_catalog.pg_terminate_backend(%d);",
                    PQbackendPID(reader));
-    assert_true(found(&findings, "nightly, idle in transaction) is open for 0 min", fix));
-    findings_free(&findings);
+    for (int row = 0; row < PQntuples(holders); row++)
+        found += strstr(PQgetvalue(holders, row, 1),
+                        "nightly, idle in transaction) is open for 0 min") != NULL &&
+                 strcmp(PQgetvalue(holders, row, 2), fix) == 0;
+    assert_int_equal(found, 1);
+    PQclear(holders);
     admin_close(admin);
     PQfinish(reader);
     sql(fixture->conn, "REVOKE pg_read_all_stats FROM " HARNESS_RELAY);
 }
 
-/* The fix of the finding that holds the words is executed. */
+/* The fix of the holder that is named with the words is executed. */
 static void expect_holder(struct admin *admin, PGconn *conn, const char *words)
 {
-    struct findings findings;
-    struct error error;
-    const struct finding *holder = NULL;
+    PGresult *holders = find_holders(admin, "0");
+    int row = PQntuples(holders) - 1;
 
-    assert_int_equal(findings_init(&findings), 0);
-    assert_int_equal(inspect_holders(admin, 0, &findings, &error), 0);
-    for (int i = 0; i < findings.count; i++)
-        if (strstr(findings.items[i].text, words) != NULL)
-            holder = &findings.items[i];
-    if (holder == NULL)
-        fail_msg("%d findings, none with: %s", findings.count, words);
-    assert_says(holder->text, ": PostgreSQL cannot remove rows sent since");
+    while (row >= 0 && strstr(PQgetvalue(holders, row, 1), words) == NULL)
+        row--;
+    if (row < 0)
+        fail_msg("%d holders, none with: %s", PQntuples(holders), words);
+    assert_says(PQgetvalue(holders, row, 1), ": PostgreSQL cannot remove rows sent since");
     if (conn == NULL)
-        assert_string_equal(holder->fix, "end the long queries of the standby");
+        assert_string_equal(PQgetvalue(holders, row, 2), "end the long queries of the standby");
     else
-        sql(conn, "%s", holder->fix);
-    findings_free(&findings);
+        sql(conn, "%s", PQgetvalue(holders, row, 2));
+    PQclear(holders);
 }
 
 FIXTURE_TEST(a_prepared_transaction_is_named_with_what_ends_it)

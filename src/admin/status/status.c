@@ -97,26 +97,6 @@ static int count_sinks(struct admin *admin, const struct status_query *query, js
     return 0;
 }
 
-/* What `check` looks at, too. */
-static int add_checks(struct admin *admin, json_t *document, struct error *error)
-{
-    struct findings findings;
-    int result = 0;
-
-    if (findings_init(&findings) < 0)
-        return error_no_memory(error);
-    if ((inspect_rows_without_id(admin, &findings, error) < 0 &&
-         document_note_unknown(admin, document, "rows without an id", error) < 0) ||
-        (inspect_holders(admin, HOLDERS_LONG_S, &findings, error) < 0 &&
-         document_note_unknown(admin, document, "who holds VACUUM up", error) < 0))
-        result = -1;
-    for (int i = 0; i < findings.count; i++)
-        document_need(document, findings.items[i].level == FINDING_ERROR ? "error" : "warning",
-                      findings.items[i].text, findings.items[i].fix);
-    findings_free(&findings);
-    return result;
-}
-
 /* Reasons stand before what follows from them: whoever has locked the tables, what keeps the relays
  * from sending, and at last the figures that could not be read. */
 static int add_needs(struct admin *admin, const struct status_query *query, json_t *document,
@@ -134,7 +114,7 @@ static int add_needs(struct admin *admin, const struct status_query *query, json
     }
     if (document_run_all(admin, document, document, "attention", error) < 0 ||
         (query->wait_ms > 0 && document_run_all(admin, document, document, "answers", error) < 0) ||
-        add_checks(admin, document, error) < 0)
+        document_run_all(admin, document, document, "health", error) < 0)
         result = -1;
     (void)json_array_extend(json_object_get(document, "attention"), unknown);
     json_decref(unknown);

@@ -1,4 +1,6 @@
 -- use: check check_60_ids if readable has_id !id_is_not_null
+-- use: health status_ids if has_id !id_is_not_null
+-- section: rows without an id
 -- Of check, and of status: unsent rows without an id, which no claim finds. SET NOT NULL fails as long as they are
 -- there. A relay gives a number to rows that lack one.
 {if numbered}

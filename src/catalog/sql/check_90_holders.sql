@@ -1,4 +1,6 @@
 -- use: check check_90_holders
+-- use: health status_holders
+-- section: who holds VACUUM up
 -- Of check, and of status: what has kept PostgreSQL for long from removing rows that were sent since, the longest
 -- first, at most five. Of a slot it is known only how many transactions ago its xmin was. Other roles' transactions are
 -- visible to members of pg_read_all_stats alone; those that are prepared, and slots, to all. A VACUUM keeps nothing.
