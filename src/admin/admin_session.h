@@ -41,9 +41,6 @@ int admin_check_emit(const struct table *table, struct error *error);
 
 /* What the sections go by (catalog/inspect.h). */
 struct inspection admin_inspection(struct admin *admin);
-/* What brokers may have lost, at this level; for `status` too. */
-int inspect_losses(struct admin *admin, enum finding_level level, struct findings *findings,
-                   struct sink_losses *losses, struct error *error);
 
 /* Drops the partitions whose rows were sent this many ms ago, or empties them while transactions
  * hold the outbox, until `is_over` says true. Returns 0, or -1 with *error set. */

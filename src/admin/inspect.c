@@ -150,13 +150,6 @@ static int try_lists(struct admin *admin, struct findings *findings, struct erro
     return -1;
 }
 
-static int warn_of_losses(struct admin *admin, struct findings *findings, struct error *error)
-{
-    struct sink_losses losses;
-
-    return inspect_losses(admin, FINDING_WARNING, findings, &losses, error);
-}
-
 /* A rule with INSTEAD makes PostgreSQL refuse the statement itself, whatever the row. Nothing is
  * executed or planned. */
 static int try_settling(struct admin *admin, const char *statement, struct findings *findings,
@@ -229,9 +222,11 @@ static int inspect_all(struct admin *admin, struct findings *findings, struct er
     if (reasons < 0 || inspect_parked(admin, findings, error) < 0)
         return -1;
     more = inspect_sections(&inspection, "check", findings, error);
+    inspection.goes_on = false;
     if (more < 0 || inspect_stale(admin, findings, error) < 0 ||
         inspect_settling(admin, findings, error) < 0 || try_lists(admin, findings, error) < 0 ||
-        warn_of_losses(admin, findings, error) < 0 || inspect_adoption(admin, findings, error) < 0)
+        inspect_sections(&inspection, "last", findings, error) < 0 ||
+        inspect_adoption(admin, findings, error) < 0)
         return -1;
     return refused + reasons + more;
 }

@@ -1,40 +1,8 @@
-/*
- * What brokers may have lost of what they had acknowledged, as relays have noticed it, for `status`
- * and `check`. `audit` says what is missing, and ends the warning.
- */
+/* What brokers may have lost of what they had acknowledged, as relays have noticed it, for `purge`
+ * and `audit`. */
 #include "admin/admin_session.h"
 
 #include "sql/statements.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-
-int inspect_losses(struct admin *admin, enum finding_level level, struct findings *findings,
-                   struct sink_losses *losses, struct error *error)
-{
-    *losses = (struct sink_losses){0};
-    if (!admin->table.control_exists)
-        return 0;
-    if (memory_read_losses(&admin->table, &admin->session, losses, error) < 0)
-        return -1;
-    for (int i = 0; i < losses->count; i++) {
-        const struct sink_loss *loss = &losses->items[i];
-        char others[64] = "";
-
-        if (loss->count > 1)
-            (void)snprintf(others, sizeof others, ", and %" PRId64 " more like it",
-                           loss->count - 1);
-        finding_fix(
-            findings_add(findings, level,
-                         "sink %s may have lost events that it had acknowledged: %s%s"
-                         " (noticed at %s; until an audit has looked, what was sent since is"
-                         " not purged)",
-                         loss->sink, loss->text, others, loss->at),
-            "outbox-relay audit --sink %s%s%s", loss->sink,
-            loss->since[0] != '\0' ? " --since " : "", loss->since);
-    }
-    return 0;
-}
 
 int admin_raise_age(struct admin *admin, int64_t *age_ms, struct error *error)
 {

@@ -56,27 +56,6 @@ int memory_keep_loss(const struct table *table, struct session *session, const c
     return run(table, session, statement_remember_loss, loss, error);
 }
 
-int memory_read_losses(const struct table *table, struct session *session,
-                       struct sink_losses *losses, struct error *error)
-{
-    PGresult *result = table_query(table, session, statement_losses, 0, NULL, error);
-
-    *losses = (struct sink_losses){0};
-    if (result == NULL)
-        return -1;
-    for (int row = 0; row < PQntuples(result) && row < MEMORY_SINKS_MAX; row++) {
-        struct sink_loss *loss = &losses->items[losses->count++];
-
-        (void)snprintf(loss->sink, sizeof loss->sink, "%s", PQgetvalue(result, row, 0));
-        loss->count = strtoll(PQgetvalue(result, row, 1), NULL, 10);
-        (void)snprintf(loss->text, sizeof loss->text, "%s", PQgetvalue(result, row, 2));
-        (void)snprintf(loss->at, sizeof loss->at, "%s", PQgetvalue(result, row, 3));
-        (void)snprintf(loss->since, sizeof loss->since, "%s", PQgetvalue(result, row, 4));
-    }
-    PQclear(result);
-    return 0;
-}
-
 int memory_forget_losses(const struct table *table, struct session *session,
                          const struct memory_audit *audit, struct error *error)
 {

@@ -26,24 +26,6 @@ int memory_keep_acknowledged(const struct table *table, struct session *session,
 int memory_keep_loss(const struct table *table, struct session *session, const char *loss,
                      struct error *error);
 
-#define MEMORY_SINKS_MAX 16
-
-/* What the broker of a sink may have lost. */
-struct sink_loss {
-    char sink[64];
-    int64_t count;  /* destinations */
-    char text[512]; /* about the first of them */
-    char at[32];    /* when that was noticed, RFC 3339, as the next one */
-    char since[32]; /* events sent since then may be missing; "": ever */
-};
-
-struct sink_losses {
-    struct sink_loss items[MEMORY_SINKS_MAX];
-    int count;
-};
-
-int memory_read_losses(const struct table *table, struct session *session,
-                       struct sink_losses *losses, struct error *error);
 /* An audit, and what it has read. */
 struct memory_audit {
     const char *const *sinks;

@@ -5,7 +5,7 @@
 # and which facts are true in it besides.
 
 BEGIN {
-    split("lane desk server run check figures answers attention health storage", list)
+    split("lane desk server run check figures answers attention health storage last", list)
     for (i in list)
         users[list[i]] = 1
     # What a head may say behind "with". The first two are for the list of a lane's statements alone.
