@@ -14,49 +14,30 @@
 #define NO_POSITION INT_MAX /* the source is not where PostgreSQL counts from */
 #define RULE " RULE relay_list AS ON UPDATE TO pg_temp.relay_value DO INSTEAD"
 
+/* A SET list: the word for it, and what it may name besides the columns. */
+struct list {
+    const char *word;
+    const char *from;
+};
+
+static const struct list mark_list = {"{mark}", ""};
+static const struct list park_list = {"{park}", " FROM (SELECT ''::text AS relay_error,"
+                                                " 0 AS relay_attempts, ''::text AS relay_state)"
+                                                " relay_given"};
+
 /* What the configuration calls it: "[outbox.columns] key", and the SQL itself. */
 struct source {
     char title[128];
     const char *sql;
+    struct table_column *column; /* of an expression */
+    const struct list *list;     /* of a list */
     bool is_where;
 };
-
-/* {source} is the expression or the list; {source_inside} is the same without its first and last
- * byte, which are parentheses. */
-static char *render(const struct table *table, const char *statement, const char *given)
-{
-    size_t len = strlen(given);
-    char *inside = len > 1 ? strndup(given + 1, len - 2) : strdup("");
-    const struct table_facts about = {.table = table};
-    const struct sql_facts more = table_facts(&about);
-    const struct sql_fact sources[] = {
-        {"source", .text = given}, {"source_inside", .text = inside}, {.name = NULL}};
-    const struct sql_facts list = {.list = sources, .more = &more};
-    char *sql = inside != NULL ? sql_render(statement, &list) : NULL;
-
-    free(inside);
-    return sql;
-}
-
-/* NULL with *error set. PQclear() it. */
-static PGresult *query(const struct table *table, struct session *session, const char *statement,
-                       const char *given, struct error *error)
-{
-    char *sql = render(table, statement, given);
-    PGresult *result = NULL;
-
-    if (sql != NULL)
-        result = session_query(session, sql, 0, NULL, error);
-    else
-        (void)error_no_memory(error);
-    free(sql);
-    return result;
-}
 
 static int run_given(const struct table *table, struct session *session, const char *statement,
                      const char *given, struct error *error)
 {
-    PGresult *result = query(table, session, statement, given, error);
+    PGresult *result = table_query_with(table, session, statement, "source", given, error);
 
     PQclear(result);
     return result != NULL ? 0 : -1;
@@ -99,17 +80,18 @@ static int take_failure(struct table *table, const struct source *source, int ah
 static int parse(struct table *table, struct session *session, const struct source *source,
                  struct error *error)
 {
-    static const char from[] = "\nFROM {outbox}";
-    char statement[sizeof VIEW + sizeof "{source_inside}" + sizeof from];
+    char *inside = strndup(source->sql + 1, strlen(source->sql) - 2);
+    int status = 0;
 
-    (void)snprintf(statement, sizeof statement, VIEW "{source}%s", from);
-    if (run_given(table, session, statement, source->sql, error) < 0 ||
+    if (inside == NULL)
+        return error_no_memory(error);
+    if (run_given(table, session, VIEW "{source}\nFROM {outbox}", source->sql, error) < 0 ||
         run_given(table, session, "DROP VIEW pg_temp.relay_value", "", error) < 0)
-        return take_failure(table, source, (int)sizeof VIEW - 1, error);
-    (void)snprintf(statement, sizeof statement, VIEW "{source_inside}%s", from);
-    if (run_given(table, session, statement, source->sql, error) < 0)
-        return take_failure(table, source, (int)sizeof VIEW - 2, error);
-    return 0;
+        status = take_failure(table, source, (int)sizeof VIEW - 1, error);
+    else if (run_given(table, session, VIEW "{source}\nFROM {outbox}", inside, error) < 0)
+        status = take_failure(table, source, (int)sizeof VIEW - 2, error);
+    free(inside);
+    return status;
 }
 
 /* Rows are told apart by the columns that their event is made of (put_identity). */
@@ -219,17 +201,17 @@ static int check_uses(struct table *table, struct session *session, const struct
 static int check_steady(struct table *table, struct session *session, const struct source *source,
                         struct error *error)
 {
-    PGresult *with =
-        query(table, session,
-              "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT 1 FROM (SELECT {source}"
-              " AS value FROM {outbox}) dropped",
-              source->sql, error);
-    PGresult *without = with != NULL
-                            ? query(table, session,
-                                    "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT 1 FROM"
-                                    " {outbox}",
-                                    "", error)
-                            : NULL;
+    PGresult *with = table_query_with(
+        table, session,
+        "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT 1 FROM (SELECT {source} AS value FROM"
+        " {outbox}) dropped",
+        "source", source->sql, error);
+    PGresult *without =
+        with != NULL
+            ? table_query(table, session,
+                          "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT 1 FROM {outbox}", 0,
+                          NULL, error)
+            : NULL;
     bool is_same =
         without != NULL && strcmp(PQgetvalue(with, 0, 0), PQgetvalue(without, 0, 0)) == 0;
 
@@ -269,9 +251,9 @@ static int check_same(struct table *table, struct session *session, const struct
 static int check_plain(struct table *table, struct session *session, const struct source *source,
                        struct error *error)
 {
-    PGresult *plan =
-        query(table, session, "EXPLAIN (FORMAT JSON) SELECT FROM {outbox} WHERE ({source}) IS NULL",
-              source->sql, error);
+    PGresult *plan = table_query_with(
+        table, session, "EXPLAIN (FORMAT JSON) SELECT FROM {outbox} WHERE ({source}) IS NULL",
+        "source", source->sql, error);
     bool has_subquery;
 
     if (plan == NULL)
@@ -295,13 +277,13 @@ static int check_immutable(struct table *table, struct session *session,
 }
 
 static int describe_expression(struct table *table, struct session *session,
-                               const struct source *source, struct table_column *column,
-                               struct error *error)
+                               const struct source *source, struct error *error)
 {
+    const struct table_column *column = source->column;
     int status = parse(table, session, source, error);
 
     if (status == 0)
-        status = take_type(table, session, source, column, error);
+        status = take_type(table, session, source, source->column, error);
     if (status == 0)
         status = check_uses(table, session, source, error);
     if (status == 0)
@@ -316,17 +298,6 @@ static int describe_expression(struct table *table, struct session *session,
 }
 
 /* ---- the mark */
-
-/* A SET list: the word for it, and what it may name besides the columns. */
-struct list {
-    const char *word;
-    const char *from;
-};
-
-static const struct list mark_list = {"{mark}", ""};
-static const struct list park_list = {"{park}", " FROM (SELECT ''::text AS relay_error,"
-                                                " 0 AS relay_attempts, ''::text AS relay_state)"
-                                                " relay_given"};
 
 static int run_list(const struct table *table, struct session *session, const struct list *list,
                     const char *start, const char *more, struct error *error)
@@ -355,21 +326,21 @@ static int note_listed(struct table *table, struct session *session, struct erro
 /* The assignments behind it show that the list is nothing but a list, and that it leaves the id and
  * the key alone. */
 static int describe_list(struct table *table, struct session *session, const struct source *source,
-                         const struct list *list, struct error *error)
+                         struct error *error)
 {
     static const char rest[] = "\n, {kept}";
     int status;
 
     if (run_given(table, session, VIEW "1", "", error) < 0 ||
-        run_list(table, session, list, "CREATE" RULE, rest, error) < 0)
+        run_list(table, session, source->list, "CREATE" RULE, rest, error) < 0)
         return take_failure(table, source, NO_POSITION, error);
     status = check_uses(table, session, source, error);
     if (status != 0)
         return status;
-    if (run_list(table, session, list, "CREATE OR REPLACE" RULE, "", error) < 0 ||
+    if (run_list(table, session, source->list, "CREATE OR REPLACE" RULE, "", error) < 0 ||
         note_listed(table, session, error) < 0)
         return -1;
-    if (run_list(table, session, list, "PREPARE relay_list AS", rest, error) < 0)
+    if (run_list(table, session, source->list, "PREPARE relay_list AS", rest, error) < 0)
         return error_is_sqlstate(error, "42601")
                    ? refuse(table, source,
                             "sets a column twice, or the id or the key, which must stay,"
@@ -433,24 +404,7 @@ int values_try_lists(const struct table *table, struct session *session, struct 
 /* ---- all of them */
 
 typedef int describe_source(struct table *table, struct session *session,
-                            const struct source *source, struct table_column *column,
-                            struct error *error);
-
-static int describe_as_mark(struct table *table, struct session *session,
-                            const struct source *source, struct table_column *column,
-                            struct error *error)
-{
-    (void)column;
-    return describe_list(table, session, source, &mark_list, error);
-}
-
-static int describe_as_park(struct table *table, struct session *session,
-                            const struct source *source, struct table_column *column,
-                            struct error *error)
-{
-    (void)column;
-    return describe_list(table, session, source, &park_list, error);
-}
+                            const struct source *source, struct error *error);
 
 /* Something was refused: whether this role may make a view at all. Returns 0, or -1. */
 static int try_view(struct session *session, struct error *error)
@@ -480,15 +434,14 @@ static int try_view(struct session *session, struct error *error)
 
 /* The transaction ends all that was made in it. */
 static int in_transaction(describe_source *describe, struct table *table, struct session *session,
-                          const struct source *source, struct table_column *column,
-                          struct error *error)
+                          const struct source *source, struct error *error)
 {
     bool is_inner = session_is_in_transaction(session);
     struct error ignored;
     int status = session_execute(session, is_inner ? "SAVEPOINT relay_values" : "BEGIN", error);
 
     if (status == 0)
-        status = describe(table, session, source, column, error);
+        status = describe(table, session, source, error);
     if (status != 0 && session->conn != NULL &&
         session_execute(session,
                         is_inner ? "ROLLBACK TO SAVEPOINT relay_values; SAVEPOINT relay_view"
@@ -510,23 +463,11 @@ int values_try_index(struct table *table, struct session *session,
 {
     const struct source source = {.title = "[outbox.columns] key",
                                   .sql = table->columns[COLUMN_KEY].expression};
-    struct error ignored;
-    char *sql;
-    int status;
 
     if (source.sql == NULL || options->order != ORDER_KEY || table->sql_problem[0] != '\0' ||
         !table->exists || table->has_claim_index)
         return 0;
-    sql = table_sql(table, statement_try_key_index);
-    if (sql == NULL)
-        return error_no_memory(error);
-    status = session_execute(session, sql, error);
-    free(sql);
-    if (status == 0)
-        return 0;
-    if (session->conn != NULL)
-        (void)session_execute(session, "ROLLBACK", &ignored);
-    return take_failure(table, &source, NO_POSITION, error) < 0 ? -1 : 0;
+    return in_transaction(check_immutable, table, session, &source, error);
 }
 
 static void put_title(char title[128], const struct table *table, int i)
@@ -557,8 +498,8 @@ static bool is_qualified(const char *sql)
     return false;
 }
 
-/* The next expression after `*at`; NULL: there is none. */
-static struct table_column *next_expression(struct table *table, int *at, struct source *source)
+/* Whether there is one more expression after `*at`. */
+static bool next_expression(struct table *table, int *at, struct source *source)
 {
     for (; *at < COLUMN_COUNT + table->header_count; ++*at) {
         struct table_column *column =
@@ -566,11 +507,11 @@ static struct table_column *next_expression(struct table *table, int *at, struct
 
         if (column->expression == NULL)
             continue;
-        *source = (struct source){.sql = column->expression};
+        *source = (struct source){.sql = column->expression, .column = column};
         put_title(source->title, table, (*at)++);
-        return column;
+        return true;
     }
-    return NULL;
+    return false;
 }
 
 bool values_are_qualified(struct table *table)
@@ -580,7 +521,7 @@ bool values_are_qualified(struct table *table)
     bool are = false;
     int at = 0;
 
-    while (!are && next_expression(table, &at, &source) != NULL)
+    while (!are && next_expression(table, &at, &source))
         are = is_qualified(source.sql);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         are = are || (lists[i] != NULL && is_qualified(lists[i]));
@@ -594,11 +535,10 @@ bool values_need_views(const struct table *table)
 }
 
 static int describe_uses(struct table *table, struct session *session, const struct source *source,
-                         struct table_column *column, struct error *error)
+                         struct error *error)
 {
     int status = parse(table, session, source, error);
 
-    (void)column;
     return status != 0 ? status : check_uses(table, session, source, error);
 }
 
@@ -613,7 +553,7 @@ int values_check_where(struct table *table, struct session *session, struct erro
         return error_no_memory(error);
     status = in_transaction(
         describe_uses, table, session,
-        &(struct source){.title = "[outbox] where", .sql = sql, .is_where = true}, NULL, error);
+        &(struct source){.title = "[outbox] where", .sql = sql, .is_where = true}, error);
     free(sql);
     return status;
 }
@@ -631,21 +571,19 @@ static int check_raw(struct table *table, struct session *session, struct error 
 
 int values_describe(struct table *table, struct session *session, struct error *error)
 {
+    const struct source lists[] = {
+        {.title = "[outbox] mark", .sql = table->mark, .list = &mark_list},
+        {.title = "[outbox] park", .sql = table->park, .list = &park_list}};
     struct source source;
-    struct table_column *column;
     int at = 0;
 
-    while (table->sql_problem[0] == '\0' && (column = next_expression(table, &at, &source)) != NULL)
-        if (in_transaction(describe_expression, table, session, &source, column, error) < 0)
+    while (table->sql_problem[0] == '\0' && next_expression(table, &at, &source))
+        if (in_transaction(describe_expression, table, session, &source, error) < 0)
             return -1;
-    source = (struct source){.title = "[outbox] mark", .sql = table->mark};
-    if (table->sql_problem[0] == '\0' && table->mark != NULL &&
-        in_transaction(describe_as_mark, table, session, &source, NULL, error) < 0)
-        return -1;
-    source = (struct source){.title = "[outbox] park", .sql = table->park};
-    if (table->sql_problem[0] == '\0' && table->park != NULL &&
-        in_transaction(describe_as_park, table, session, &source, NULL, error) < 0)
-        return -1;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (table->sql_problem[0] == '\0' && lists[i].sql != NULL &&
+            in_transaction(describe_list, table, session, &lists[i], error) < 0)
+            return -1;
     return check_raw(table, session, error) < 0 ? -1 : 0;
 }
 
