@@ -9,7 +9,6 @@
 #include "admin/audit.h"
 
 #include "admin/admin_session.h"
-#include "admin/parked/parked_sql.h"
 #include "admin/facts.h"
 #include "catalog/describe.h"
 #include "outbox/fill.h"
@@ -333,9 +332,17 @@ static int prepare(struct reading *reading, const struct routes *routes, struct 
 
 static int find_since(struct reading *reading, struct error *error)
 {
-    PGresult *result =
-        parked_query_since(reading->admin, statement_audit_since, reading->request->since, error);
+    const char *since = reading->request->since;
+    int64_t ago_ms = since != NULL ? text_parse_duration_ms(since) : -1;
+    char ago[32];
+    const char *params[2] = {ago_ms >= 0 ? ago : NULL, ago_ms >= 0 ? NULL : since};
+    PGresult *result;
 
+    (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms);
+    result = admin_query(reading->admin, statement_audit_since, 2, params, error);
+    if (result == NULL && since != NULL && error_is_sqlstate(error, "22"))
+        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                        "--since: not a duration or a timestamp: %s", since);
     if (result == NULL)
         return -1;
     (void)snprintf(reading->since, sizeof reading->since, "%s", PQgetvalue(result, 0, 0));

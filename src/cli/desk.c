@@ -1,7 +1,6 @@
 /* Commands that are statements and little else: commands.txt has their steps. */
 #include "cli/cli.h"
 
-#include "admin/parked/pause.h"
 #include "desk/run.h"
 
 #include <stdio.h>

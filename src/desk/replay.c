@@ -11,21 +11,24 @@
  */
 #include "desk/run_state.h"
 
-#include "admin/parked/pause.h"
 #include "base/clock.h"
 #include "catalog/describe.h"
 #include "catalog/sql_text.h"
 #include "cli/terminal.h"
 #include "pg/holders.h"
+#include "source/pauses.h"
+#include "sql/statements.h"
 
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define RATE_DEFAULT 1000 /* rows a second */
 #define STEP_ROWS_MAX 1000
+#define LOOK_MS 20 /* for claims that are still open */
 
 static volatile sig_atomic_t interrupted;
 
@@ -100,6 +103,35 @@ static int copy_some(struct desk *desk, struct error *error)
     return desk_value(desk, "place") != NULL;
 }
 
+/* NULL with *error set. */
+static PGresult *find_claims(struct admin *admin, const char *among, struct error *error)
+{
+    const char *params[1] = {among};
+
+    return admin_query(admin, statement_open_claims, 1, params, error);
+}
+
+int desk_wait_for_claims(struct admin *admin, struct error *error)
+{
+    int64_t until_ms =
+        clock_now_ms() + admin->options->publish_timeout_ms + OUTBOX_SLACK_MS + LOOK_MS;
+    PGresult *result = find_claims(admin, NULL, error);
+    char *open = result != NULL ? strdup(PQgetvalue(result, 0, 0)) : NULL;
+    int left = result != NULL ? (int)strtol(PQgetvalue(result, 0, 1), NULL, 10) : -1;
+
+    if (result != NULL && open == NULL)
+        left = error_no_memory(error);
+    PQclear(result);
+    while (left > 0 && clock_left_ms(until_ms) > 0) {
+        (void)poll(NULL, 0, LOOK_MS);
+        result = find_claims(admin, open, error);
+        left = result != NULL ? (int)strtol(PQgetvalue(result, 0, 1), NULL, 10) : -1;
+        PQclear(result);
+    }
+    free(open);
+    return left;
+}
+
 /* A transaction that settled the previous row of a key while its copy was made has not seen the
  * copy, and so has not made it due. */
 static int finish(struct desk *desk, struct error *error)
@@ -108,7 +140,7 @@ static int finish(struct desk *desk, struct error *error)
 
     if (desk->total == 0 || !sql_keeps_order(&admin->table, admin->options))
         return 0;
-    return admin_wait_for_claims(admin, error) < 0 ? -1 : admin_adopt_waiting(admin, error);
+    return desk_wait_for_claims(admin, error) < 0 ? -1 : admin_adopt_waiting(admin, error);
 }
 
 static int64_t number_of(const struct desk *desk, const char *name, int64_t otherwise)

@@ -1,6 +1,5 @@
 #include "desk/run_state.h"
 
-#include "admin/parked/pause.h"
 #include "catalog/describe.h"
 #include "cli/terminal.h"
 
@@ -179,7 +178,7 @@ static int begin_to_write(struct desk *desk, struct text word, struct text about
 static int wait_for_claims(struct desk *desk, struct text word, struct text about,
                            struct error *error)
 {
-    int left = admin_wait_for_claims(desk->admin, error);
+    int left = desk_wait_for_claims(desk->admin, error);
 
     (void)word;
     if (left <= 0 || about.len > 0)

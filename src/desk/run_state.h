@@ -39,4 +39,8 @@ int desk_check_sent(struct desk *desk, struct error *error);
  * there were. 0, or -1 with *error set, which says how far it came. */
 int desk_replay(struct desk *desk, bool by_command, struct error *error);
 
+/* Waits until every batch that is claimed now has been settled or abandoned, at most as long as a
+ * claim can last. Returns how many are left, or -1 with *error set. */
+int desk_wait_for_claims(struct admin *admin, struct error *error);
+
 #endif
