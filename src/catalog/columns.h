@@ -40,13 +40,4 @@ void offers_find(struct table *table, const struct table_column *columns, int co
  * [outbox] time_zone (pg/connect.c). Whoever wrote them may have had another one. */
 bool zone_is_lacking(const struct table_column *column);
 
-struct zones {
-    char all[200];  /* the zones that sessions of this database have and in which such a time is
-                     * another one, "A, B"; "": none */
-    char first[64]; /* one of them */
-};
-
-/* 0, or -1 with *error set. */
-int zone_find_others(struct zones *zones, struct session *session, struct error *error);
-
 #endif

@@ -13,6 +13,8 @@
 #include "catalog/values.h"
 #include "pg/server.h"
 #include "catalog/session_options.h"
+#include "sql/sql.h"
+#include "sql/statements.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -102,22 +104,24 @@ static int warn_of_zone(const struct table *table, const struct outbox_options *
                         struct session *session, struct error *error)
 {
     const struct table_column *created_at = &table->columns[COLUMN_CREATED_AT];
-    struct zones zones;
+    PGresult *zones;
     char hint[160];
 
     if (options->time_zone != NULL || !zone_is_lacking(created_at))
         return 0;
-    if (zone_find_others(&zones, session, error) < 0)
+    zones = session_query(session, sql_body(statement_other_zones), 0, NULL, error);
+    if (zones == NULL)
         return -1;
     (void)snprintf(hint, sizeof hint,
                    "write time_zone = \"%s\", or the zone in which the application writes, in"
                    " [outbox]",
-                   zones.first);
-    if (zones.all[0] != '\0')
+                   PQgetvalue(zones, 0, 1));
+    if (!PQgetisnull(zones, 0, 0))
         log_event(LOG_WARN, LOG_FIELDS(.hint = hint),
                   "column %s (created_at) of %s has no time zone, and is read as UTC, but sessions"
                   " of this database have TimeZone %s",
-                  created_at->quoted, table->quoted, zones.all);
+                  created_at->quoted, table->quoted, PQgetvalue(zones, 0, 0));
+    PQclear(zones);
     return 0;
 }
 
