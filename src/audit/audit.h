@@ -113,13 +113,22 @@ int audit_add_row(struct audit *audit, const struct audit_row *row, struct error
 int audit_add_held(struct audit *audit, const struct audit_held *held, struct error *error);
 
 /* Call it once, after all rows and messages were added: reports what is missing, again, altered or
- * late; missing rows in the order of their ids. Events that have no row are kept; audit_unknown()
- * says how many. 0, or -1. */
+ * late; missing rows in the order of their ids. Events that have no row are kept. 0, or -1. */
 int audit_compare(struct audit *audit, const struct audit_judge *judge, struct error *error);
-int64_t audit_unknown(const struct audit *audit);
-/* Whether one of them is older than all messages that have a row: the table may have dropped its
- * row, and those of others. */
-bool audit_unknown_is_oldest(const struct audit *audit);
+
+/* What a comparison has seen besides; known when judge_row() is called, too. */
+struct audit_seen {
+    int64_t unknown; /* events that have no row */
+    /* The longest time from a message to the mark of its row, and from a mark to the message: the
+     * clocks of the servers differ. */
+    int64_t lag_ms, lead_ms;
+    bool has_moved; /* an event is in another partition than its key would go to now: partitions
+                       were added */
+    bool unknown_is_oldest; /* one is older than all messages that have a row: the table may have
+                               dropped its row, and those of others */
+};
+
+struct audit_seen audit_seen(const struct audit *audit);
 
 /* After audit_compare(): adds an event id that the table has, whatever the state of its row. 0, or
  * -1. */
@@ -132,12 +141,5 @@ int audit_judge_unknown(struct audit *audit, int64_t oldest_ms, const struct aud
 int64_t audit_count(const struct audit *audit, enum audit_kind kind);
 /* For what cannot be told of the events without a row. */
 void audit_leave_unknown(struct audit *audit);
-/* The longest time from a message to the mark of its row, and from a mark to the message: the
- * clocks of the servers differ. They are known when judge_row() is called. */
-int64_t audit_lag_ms(const struct audit *audit);
-int64_t audit_lead_ms(const struct audit *audit);
-/* Whether an event is in another partition than its key would go to now: partitions were added.
- * Known likewise. */
-bool audit_has_moved(const struct audit *audit);
 
 #endif

@@ -52,8 +52,8 @@ static void measure_lag(struct audit *audit, const struct record *row, const str
 
     if (held->is_replayed)
         return;
-    audit->lag_ms = lag_ms > audit->lag_ms ? lag_ms : audit->lag_ms;
-    audit->lead_ms = -lag_ms > audit->lead_ms ? -lag_ms : audit->lead_ms;
+    audit->seen.lag_ms = lag_ms > audit->seen.lag_ms ? lag_ms : audit->seen.lag_ms;
+    audit->seen.lead_ms = -lag_ms > audit->seen.lead_ms ? -lag_ms : audit->seen.lead_ms;
     if (held->time_ms < audit->first_found_ms)
         audit->first_found_ms = held->time_ms;
 }
@@ -118,7 +118,7 @@ static int judge_held(const struct part *part, struct error *error)
     measure_lag(audit, row, first);
     if (part->row_count == 1 && row->partition >= 0 && row->partition != first->partition &&
         row->route_key == first->route_key)
-        audit->has_moved = true;
+        audit->seen.has_moved = true;
     if (altered != NULL)
         report(part, AUDIT_ALTERED, row, altered);
     else if (!compared)
@@ -157,7 +157,7 @@ static int keep_unknown(const struct part *part, struct error *error)
         if (first == NULL || (first->is_replayed && !held->is_replayed))
             first = held;
     }
-    audit->unknown_count++;
+    audit->seen.unknown++;
     return records_copy(audit->unknown, first, error) != NULL ? 0 : -1;
 }
 
@@ -328,6 +328,6 @@ int audit_judge_unknown(struct audit *audit, int64_t oldest_ms, const struct aud
                                records_finding(NULL, held));
         }
     free_event(&event);
-    audit->unknown_count = 0;
+    audit->seen.unknown = 0;
     return status;
 }

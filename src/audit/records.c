@@ -242,16 +242,6 @@ static struct record *add(struct audit *audit, struct sorter *sorter, enum recor
     return record;
 }
 
-/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
-static uint32_t hash_key(struct text key)
-{
-    uint32_t hash = 0x811C9DC5;
-
-    for (size_t i = 0; i < key.len; i++)
-        hash = (hash ^ (unsigned char)key.data[i]) * 0x01000193;
-    return hash;
-}
-
 int audit_add_row(struct audit *audit, const struct audit_row *row, struct error *error)
 {
     struct record *record = add(audit, audit->events, RECORD_ROW, row->event_id, row->id, error);
@@ -264,7 +254,7 @@ int audit_add_row(struct audit *audit, const struct audit_row *row, struct error
     record->sink = row->sink;
     record->topic = row->topic;
     record->partition = row->partition;
-    record->route_key = hash_key(row->route_key);
+    record->route_key = (uint32_t)text_hash(row->route_key);
     record->content = row->content;
     record->key = row->key;
     record->has_content = row->has_content;
@@ -285,7 +275,7 @@ int audit_add_held(struct audit *audit, const struct audit_held *held, struct er
     record->sink = held->sink;
     record->topic = held->topic;
     record->partition = held->partition;
-    record->route_key = hash_key(held->key);
+    record->route_key = (uint32_t)text_hash(held->key);
     record->content = held->content;
     record->is_replayed = held->is_replayed;
     return 0;
@@ -341,33 +331,16 @@ int64_t audit_count(const struct audit *audit, enum audit_kind kind)
     return audit->counts[kind];
 }
 
-int64_t audit_unknown(const struct audit *audit)
-{
-    return audit->unknown_count;
-}
-
 void audit_leave_unknown(struct audit *audit)
 {
-    audit->counts[AUDIT_UNTOLD] += audit->unknown_count;
-    audit->unknown_count = 0;
+    audit->counts[AUDIT_UNTOLD] += audit->seen.unknown;
+    audit->seen.unknown = 0;
 }
 
-bool audit_unknown_is_oldest(const struct audit *audit)
+struct audit_seen audit_seen(const struct audit *audit)
 {
-    return audit->first_unknown_ms < audit->first_found_ms;
-}
+    struct audit_seen seen = audit->seen;
 
-int64_t audit_lag_ms(const struct audit *audit)
-{
-    return audit->lag_ms;
-}
-
-bool audit_has_moved(const struct audit *audit)
-{
-    return audit->has_moved;
-}
-
-int64_t audit_lead_ms(const struct audit *audit)
-{
-    return audit->lead_ms;
+    seen.unknown_is_oldest = audit->first_unknown_ms < audit->first_found_ms;
+    return seen;
 }

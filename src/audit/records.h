@@ -35,10 +35,8 @@ struct audit {
     struct sorter *absent;  /* rows that are not held, in the order of their ids */
     struct sorter *placed;  /* rows with the place where they are held first, by key and place */
     struct sorter *unknown; /* messages of events without a row, and ids that are known, by event */
-    int64_t unknown_count;
     int64_t counts[AUDIT_KINDS];
-    int64_t lag_ms, lead_ms;
-    bool has_moved;
+    struct audit_seen seen;                   /* but unknown_is_oldest */
     int64_t first_found_ms, first_unknown_ms; /* INT64_MAX: there is none */
     const struct header **sorted;             /* for audit_hash_content() */
     int sorted_capacity;

@@ -342,7 +342,7 @@ static bool may_have_dropped(const struct auditing *auditing, const struct held_
                              const struct audit_finding *row)
 {
     bool is_its_own = place->partition == row->partition || row->partition < 0 ||
-                      audit_has_moved(auditing->audit);
+                      audit_seen(auditing->audit).has_moved;
     int64_t first_ms =
         is_its_own ? place->first_ms : first_of_topic(&auditing->sinks[row->sink], row->topic);
 
@@ -351,7 +351,7 @@ static bool may_have_dropped(const struct auditing *auditing, const struct held_
     if (place->may_drop != NULL)
         return true;
     return place->has_dropped &&
-           (first_ms == INT64_MAX || row->sent_ms <= first_ms + audit_lag_ms(auditing->audit));
+           (first_ms == INT64_MAX || row->sent_ms <= first_ms + audit_seen(auditing->audit).lag_ms);
 }
 
 static enum audit_kind judge_row(const void *closure, const struct audit_finding *row)
@@ -380,8 +380,8 @@ static int64_t find_oldest(const struct auditing *auditing, int64_t first_ms)
 {
     int64_t retention_ms = auditing->config->relay.outbox.retention_ms;
     int64_t kept_ms = retention_ms > 0 ? clock_wall_us() / 1000 - retention_ms : 0;
-    int64_t oldest_ms = audit_unknown_is_oldest(auditing->audit) ? first_ms : 0;
-    int64_t lead_ms = audit_lead_ms(auditing->audit);
+    int64_t oldest_ms = audit_seen(auditing->audit).unknown_is_oldest ? first_ms : 0;
+    int64_t lead_ms = audit_seen(auditing->audit).lead_ms;
 
     oldest_ms = kept_ms > oldest_ms ? kept_ms : oldest_ms;
     return oldest_ms > INT64_MAX - lead_ms ? INT64_MAX : oldest_ms + lead_ms;
@@ -395,7 +395,7 @@ static int judge_unknown(struct auditing *auditing, const struct audit_judge *ju
     const char *why = NULL;
     int64_t first_ms;
 
-    if (audit_unknown(auditing->audit) == 0)
+    if (audit_seen(auditing->audit).unknown == 0)
         return 0;
     if (!auditing->tells_sent)
         why = auditing->why_not.text;

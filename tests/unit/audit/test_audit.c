@@ -322,7 +322,7 @@ TEST(each_planted_fault_is_found_and_no_other)
 static enum audit_kind judge_by_lag(const void *closure, const struct audit_finding *row)
 {
     (void)closure, (void)row;
-    return audit_lag_ms(audit) == 500 ? AUDIT_OLD_ROW : AUDIT_MISSING;
+    return audit_seen(audit).lag_ms == 500 ? AUDIT_OLD_ROW : AUDIT_MISSING;
 }
 
 /* Whatever else of it was altered. */
@@ -343,7 +343,7 @@ TEST(only_a_message_whose_key_is_in_another_partition_shows_that_partitions_were
         add_row(row);
         add_held(held);
         assert_int_equal(audit_compare(audit, &judge, &error), 0);
-        assert_int_equal(audit_has_moved(audit), is_same);
+        assert_int_equal(audit_seen(audit).has_moved, is_same);
     }
 }
 
@@ -363,7 +363,7 @@ TEST(two_rows_of_one_event_in_different_partitions_show_no_added_partition)
         add_held(held);
     }
     assert_int_equal(audit_compare(audit, &judge, &error), 0);
-    assert_false(audit_has_moved(audit));
+    assert_false(audit_seen(audit).has_moved);
 }
 
 TEST(rows_that_are_not_held_are_judged_after_all_times_are_known)
@@ -384,7 +384,7 @@ TEST(rows_that_are_not_held_are_judged_after_all_times_are_known)
     assert_int_equal(audit_compare(audit, &by_lag, &error), 0);
     assert_int_equal(audit_count(audit, AUDIT_OLD_ROW), 299);
     assert_int_equal(audit_count(audit, AUDIT_MISSING), 0);
-    assert_int_equal(audit_lead_ms(audit), 0);
+    assert_int_equal(audit_seen(audit).lead_ms, 0);
 }
 
 TEST(a_message_without_a_row_is_unknown_unless_the_table_has_it_or_it_is_too_old)
@@ -396,14 +396,14 @@ TEST(a_message_without_a_row_is_unknown_unless_the_table_has_it_or_it_is_too_old
     add_held(held_of("known", 2));
     add_held(old);
     assert_int_equal(audit_compare(audit, &judge, &error), 0);
-    assert_int_equal(audit_unknown(audit), 3);
+    assert_int_equal(audit_seen(audit).unknown, 3);
     assert_int_equal(audit_add_known(audit, text_of("known"), &error), 0);
     assert_int_equal(audit_add_known(audit, text_of("knowm"), &error), 0);
     assert_int_equal(audit_judge_unknown(audit, 11, &judge, &error), 0);
     assert_int_equal(only_finding(AUDIT_UNKNOWN, "unknown")->position, 1);
     assert_int_equal(audit_count(audit, AUDIT_NEWER), 1);
     assert_int_equal(audit_count(audit, AUDIT_OLD_HELD), 1);
-    assert_int_equal(audit_unknown(audit), 0);
+    assert_int_equal(audit_seen(audit).unknown, 0);
 }
 
 TEST(unknown_events_of_which_nothing_can_be_told_are_counted_apart)
