@@ -64,8 +64,8 @@ char *admin_sql(const struct admin *admin, const char *statement)
     const struct admin_facts about = {.tables = {&admin->table, admin->options},
                                       .unsent_from = admin->unsent_from,
                                       .partition = admin->partition};
-    struct sql_facts tables;
-    const struct sql_facts facts = admin_facts(&about, &tables);
+    struct sql_facts more[2];
+    const struct sql_facts facts = admin_facts(&about, more);
 
     return sql_render(statement, &facts);
 }
@@ -100,6 +100,16 @@ int64_t admin_number(struct admin *admin, const char *statement, int param_count
     number = PQntuples(result) > 0 ? (int64_t)strtoll(PQgetvalue(result, 0, 0), NULL, 10) : 0;
     PQclear(result);
     return number;
+}
+
+int admin_execute(struct admin *admin, const char *statement, struct error *error)
+{
+    char *sql = admin_sql(admin, statement);
+    int status =
+        sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
+
+    free(sql);
+    return status;
 }
 
 int64_t admin_count_unsent(struct admin *admin, struct error *error)

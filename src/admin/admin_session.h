@@ -30,9 +30,8 @@ PGresult *admin_query(struct admin *admin, const char *statement, int param_coun
 /* The same for a statement whose first value is a number; -1 with *error set. */
 int64_t admin_number(struct admin *admin, const char *statement, int param_count,
                      const char *const *params, struct error *error);
-
-/* *who locks the keys: "trigger", "application", or "" where rows have no order. 0, or -1. */
-int admin_order_kept_by(struct admin *admin, const char **who, struct error *error);
+/* Renders such a statement and runs it (session_execute). */
+int admin_execute(struct admin *admin, const char *statement, struct error *error);
 
 /* 0, or -1 with *error set when `emit` has no columns for the values of an event. */
 int admin_check_emit(const struct table *table, struct error *error);
@@ -49,8 +48,6 @@ int admin_drop_partitions(struct admin *admin, const char *age,
                           struct purge *purge, struct error *error);
 /* Makes partitions ahead of the ids, where `init --partitions` has made the outbox. 0, or -1. */
 int admin_make_partitions(struct admin *admin, struct upkeep *upkeep, struct error *error);
-/* How many rows these partitions have; -1 with *error set. */
-int64_t admin_count_droppable(struct admin *admin, const char *age, struct error *error);
 
 /* ---- init ---- */
 

@@ -1,5 +1,6 @@
 #include "admin/facts.h"
 
+#include "catalog/order_trigger.h"
 #include "catalog/schema.h"
 #include "message/batch.h"
 
@@ -28,7 +29,8 @@ static bool has_sequential_ids(const struct table *table)
            strncmp(table->columns[COLUMN_ID].type, "numeric", strlen("numeric")) == 0;
 }
 
-bool oldest_can_be_found(const struct table_facts *tables)
+/* With order = "key" the oldest rows are found by the slices' index or not at all. */
+static bool oldest_can_be_found(const struct table_facts *tables)
 {
     return tables->options->order != ORDER_KEY || tables->table->has_claim_index;
 }
@@ -164,8 +166,10 @@ static const struct sql_fact facts[] = {
     {.name = NULL},
 };
 
-struct sql_facts admin_facts(const struct admin_facts *about, struct sql_facts *tables)
+struct sql_facts admin_facts(const struct admin_facts *about, struct sql_facts more[2])
 {
-    *tables = table_facts(&about->tables);
-    return (struct sql_facts){.list = facts, .is = is_so, .about = about, .more = tables};
+    more[0] = table_facts(&about->tables);
+    more[1] = order_trigger_facts(&about->tables);
+    more[0].more = &more[1];
+    return (struct sql_facts){.list = facts, .is = is_so, .about = about, .more = &more[0]};
 }

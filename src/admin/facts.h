@@ -21,10 +21,8 @@ struct admin_facts {
 #define AUDIT_PAGE_ROWS 2000   /* that `audit` looks at in a transaction */
 #define AUDIT_KNOWN_ROWS 20000 /* whose event ids `audit` reads at once */
 
-/* With order = "key" the oldest rows are found by the slices' index or not at all. */
-bool oldest_can_be_found(const struct table_facts *tables);
-
-/* The facts about `about`, which must outlive the result, as `tables` must, which is filled. */
-struct sql_facts admin_facts(const struct admin_facts *about, struct sql_facts *tables);
+/* The facts about `about`, which must outlive the result, as `more` must, which is filled: with
+ * those of the tables, and of the order trigger. */
+struct sql_facts admin_facts(const struct admin_facts *about, struct sql_facts more[2]);
 
 #endif

@@ -155,12 +155,7 @@ static int try_lists(struct admin *admin, struct findings *findings, struct erro
 static int try_settling(struct admin *admin, const char *statement, struct findings *findings,
                         struct error *error)
 {
-    char *sql = table_sql(&admin->table, statement);
-    int status =
-        sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
-
-    free(sql);
-    if (status == 0)
+    if (admin_execute(admin, statement, error) == 0)
         return 0;
     if (!error_is_sqlstate(error, "0A") && !error_is_sqlstate(error, "42"))
         return -1;

@@ -56,18 +56,11 @@ static int put_grants(struct admin *admin, const struct sequence *before, FILE *
     return 0;
 }
 
-static int describe(struct admin *admin, struct order_trigger *trigger, struct error *error)
-{
-    if (order_trigger_describe(trigger, &admin->session, &admin->table, admin->options, error) < 0)
-        return -1;
-    return order_trigger_refuse(trigger, &admin->table, admin->options, error);
-}
-
 int admin_check_order(struct admin *admin, struct error *error)
 {
     struct order_trigger trigger;
 
-    return describe(admin, &trigger, error);
+    return order_trigger_describe(&trigger, &admin->session, &admin->table, admin->options, error);
 }
 
 int admin_put_order(struct admin *admin, FILE *out, struct error *error)
@@ -97,7 +90,7 @@ char *admin_order_sql(struct admin *admin, struct error *error)
     struct order_trigger trigger;
     char *sql = NULL;
 
-    if (describe(admin, &trigger, error) < 0)
+    if (order_trigger_describe(&trigger, &admin->session, &admin->table, admin->options, error) < 0)
         return NULL;
     if (!trigger.is_whole) {
         (void)admin_write_sql(admin, admin_put_order, &sql, error);
@@ -112,17 +105,4 @@ char *admin_order_sql(struct admin *admin, struct error *error)
         (void)error_hint(error, "outbox-relay check");
     }
     return sql;
-}
-
-int admin_order_kept_by(struct admin *admin, const char **who, struct error *error)
-{
-    struct order_trigger trigger;
-
-    *who = "";
-    if (!sql_keeps_order(&admin->table, admin->options))
-        return 0;
-    if (order_trigger_describe(&trigger, &admin->session, &admin->table, admin->options, error) < 0)
-        return -1;
-    *who = trigger.holds ? "trigger" : "application";
-    return 0;
 }

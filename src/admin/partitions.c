@@ -28,16 +28,6 @@
 
 enum { FAILED = -1, NOT_SENT = -2 };
 
-static int execute(struct admin *admin, const char *statement, struct error *error)
-{
-    char *sql = admin_sql(admin, statement);
-    int status =
-        sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
-
-    free(sql);
-    return status;
-}
-
 static void roll_back(struct admin *admin)
 {
     struct error other;
@@ -63,7 +53,7 @@ static int begin(struct admin *admin, struct error *error)
 {
     if (session_execute(&admin->session, "BEGIN; SET LOCAL synchronous_commit = local", error) < 0)
         return -1;
-    return execute(admin, statement_lock_all_slices, error);
+    return admin_execute(admin, statement_lock_all_slices, error);
 }
 
 /* Locks the partition. Returns how many rows it has; NOT_SENT; or FAILED with *error set. */
@@ -73,7 +63,7 @@ static int64_t prove(struct admin *admin, const char *age, struct error *error)
     PGresult *result;
     int64_t rows = NOT_SENT;
 
-    if (execute(admin, statement_lock_partition, error) < 0)
+    if (admin_execute(admin, statement_lock_partition, error) < 0)
         return FAILED;
     result = admin_query(admin, statement_partition_is_sent, 1, params, error);
     if (result == NULL)
@@ -103,14 +93,14 @@ static int note(struct admin *admin, struct error *error)
 /* *waits: the outbox could not be locked, which is not tried again. */
 static int drop_or_empty(struct admin *admin, bool has_rows, bool *waits, struct error *error)
 {
-    if (!*waits && execute(admin, statement_drop_partition, error) < 0) {
+    if (!*waits && admin_execute(admin, statement_drop_partition, error) < 0) {
         *waits = is_busy(error);
         if (!*waits || session_execute(&admin->session, "ROLLBACK TO relay_drop", error) < 0)
             return -1;
     }
     if (!*waits)
         return note(admin, error);
-    return has_rows ? execute(admin, statement_empty_partition, error) : 0;
+    return has_rows ? admin_execute(admin, statement_empty_partition, error) : 0;
 }
 
 /* Returns how many rows are gone; or what prove() does, and no row is gone. */
@@ -128,18 +118,11 @@ static int64_t drop(struct admin *admin, const char *age, bool *waits, struct er
     return rows;
 }
 
-static PGresult *read_droppable(struct admin *admin, const char *age, struct error *error)
-{
-    const char *params[1] = {age};
-
-    return admin_query(admin, statement_partitions_to_drop, 1, params, error);
-}
-
 int admin_drop_partitions(struct admin *admin, const char *age,
                           bool (*is_over)(const void *closure), const void *closure,
                           struct purge *purge, struct error *error)
 {
-    PGresult *found = read_droppable(admin, age, error);
+    PGresult *found = admin_query(admin, statement_partitions_to_drop, 1, &age, error);
     int status = found != NULL ? 0 : -1;
     bool waits = false;
     int used = 0;
@@ -168,23 +151,6 @@ int admin_drop_partitions(struct admin *admin, const char *age,
     admin->partition = NULL;
     PQclear(found);
     return status;
-}
-
-int64_t admin_count_droppable(struct admin *admin, const char *age, struct error *error)
-{
-    PGresult *found = read_droppable(admin, age, error);
-    int64_t count = found != NULL ? 0 : -1;
-
-    for (int row = 0; count >= 0 && row < PQntuples(found); row++) {
-        int64_t rows;
-
-        admin->partition = PQgetvalue(found, row, 0);
-        rows = admin_number(admin, "SELECT count(*) FROM {partition}", 0, NULL, error);
-        count = rows < 0 ? -1 : count + rows;
-    }
-    admin->partition = NULL;
-    PQclear(found);
-    return count;
 }
 
 /* ---- made ahead ---- */
@@ -230,7 +196,7 @@ static int create(struct admin *admin, int64_t from, int64_t to, int taken, stru
 
 static int add(struct admin *admin, int64_t from, int64_t to, struct error *error)
 {
-    int status = execute(admin, statement_own_partition, error) < 0 ? -1 : 1;
+    int status = admin_execute(admin, statement_own_partition, error) < 0 ? -1 : 1;
 
     for (int taken = 0; status > 0 && taken < NAMES_MAX; taken++)
         status = create(admin, from, to, taken, error);

@@ -226,23 +226,36 @@ static int purge_partitions(struct run *run, struct error *error)
     return status;
 }
 
-static int64_t count_partitions(struct admin *admin, const char *age, struct error *error)
+/* By the statement, with the age, in each of these partitions; takes `names`, NULL: -1. */
+static int64_t count_rows(struct admin *admin, PGresult *names, const char *statement,
+                          const char *age, struct error *error)
 {
-    const char *params[1] = {age};
-    int64_t count = admin_count_droppable(admin, age, error);
-    PGresult *kept =
-        count < 0 ? NULL : admin_query(admin, statement_partitions_kept, 0, NULL, error);
+    int64_t count = names != NULL ? 0 : -1;
 
-    for (int row = 0; kept != NULL && count >= 0 && row < PQntuples(kept); row++) {
+    for (int row = 0; count >= 0 && row < PQntuples(names); row++) {
         int64_t rows;
 
-        admin->partition = PQgetvalue(kept, row, 0);
-        rows = admin_number(admin, statement_count_purgeable, 1, params, error);
+        admin->partition = PQgetvalue(names, row, 0);
+        rows = admin_number(admin, statement, 1, &age, error);
         count = rows < 0 ? -1 : count + rows;
     }
     admin->partition = NULL;
-    PQclear(kept);
-    return kept != NULL ? count : -1;
+    PQclear(names);
+    return count;
+}
+
+static int64_t count_partitions(struct admin *admin, const char *age, struct error *error)
+{
+    PGresult *names = admin_query(admin, statement_partitions_to_drop, 1, &age, error);
+    int64_t dropped = count_rows(
+        admin, names, "SELECT count(*) FROM {partition} WHERE $1::int8 IS NOT NULL", age, error);
+    int64_t kept;
+
+    if (dropped < 0)
+        return -1;
+    names = admin_query(admin, statement_partitions_kept, 0, NULL, error);
+    kept = count_rows(admin, names, statement_count_purgeable, age, error);
+    return kept < 0 ? -1 : dropped + kept;
 }
 
 int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
@@ -295,22 +308,12 @@ int64_t admin_count_purgeable(struct admin *admin, int64_t *age_ms, struct error
     return count;
 }
 
-static int adopt(struct admin *admin, const char *statement, struct error *error)
-{
-    char *sql = admin_sql(admin, statement);
-    int status =
-        sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
-
-    free(sql);
-    return status;
-}
-
 int admin_adopt_waiting(struct admin *admin, struct error *error)
 {
     if (describe_check_whole(&admin->table, admin->options, error) < 0 ||
-        adopt(admin, statement_adopt_probes, error) < 0)
+        admin_execute(admin, statement_adopt_probes, error) < 0)
         return -1;
-    return adopt(admin, statement_adopt_behind, error);
+    return admin_execute(admin, statement_adopt_behind, error);
 }
 
 /* With on_sent = "position": deletes the progress that neither a claim nor anybody who asks when a

@@ -5,7 +5,6 @@
 #include "admin/audit.h"
 #include "admin/facts.h"
 #include "catalog/describe.h"
-#include "catalog/order_trigger.h"
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
 #include "desk/statement.h"
@@ -30,8 +29,8 @@ static char *render(const struct sql_use *use, const struct table_facts *tables,
 {
     const struct admin_facts about = {
         .tables = *tables, .unsent_from = sql_names(use->facts, "unsent_from") ? 1 : INT64_MIN};
-    struct sql_facts more;
-    const struct sql_facts facts = admin_facts(&about, &more);
+    struct sql_facts more[2];
+    const struct sql_facts facts = admin_facts(&about, more);
     struct desk_params params;
     const struct desk_statement statement = {
         .use = use, .page_rows = DESK_PAGE_ROWS, .params = &params};
@@ -40,7 +39,7 @@ static char *render(const struct sql_use *use, const struct table_facts *tables,
     FILE *out = NULL;
     char *sql;
 
-    more.more = of_check;
+    more[1].more = of_check;
     sql = desk_sql(&statement, &facts);
     if (sql != NULL && params.count > 0)
         out = open_memstream(&whole, &len);
@@ -70,15 +69,13 @@ static int show_statements(const struct admin_statement_reader *reader,
                            struct error *error)
 {
     const struct inspection inspection = admin_inspection(admin);
-    const struct sql_facts of_order = order_trigger_facts(tables);
-    struct sql_facts of_check = inspect_facts(&inspection);
+    const struct sql_facts of_check = inspect_facts(&inspection);
     const struct admin_facts about = {.tables = *tables, .unsent_from = INT64_MIN};
-    struct sql_facts more;
-    const struct sql_facts facts = admin_facts(&about, &more);
+    struct sql_facts more[2];
+    const struct sql_facts facts = admin_facts(&about, more);
     const struct sql_facts all = {.is = emits, .about = tables->table, .more = &facts};
 
-    more.more = &of_check;
-    of_check.more = &of_order;
+    more[1].more = &of_check;
     for (const struct sql_use *use = sql_uses; use->name != NULL; use++)
         if (strcmp(use->user, "lane") != 0 && sql_holds(use->condition, &all) &&
             show(reader, use->name, use->text, render(use, tables, &of_check), error) < 0)

@@ -68,6 +68,7 @@ int order_trigger_describe(struct order_trigger *trigger, struct session *sessio
     struct sql_facts all = order_trigger_facts(&tables);
     PGresult *result;
     char *sql;
+    int status = 0;
 
     all.more = &of_tables;
     *trigger = (struct order_trigger){0};
@@ -78,29 +79,22 @@ int order_trigger_describe(struct order_trigger *trigger, struct session *sessio
     free(sql);
     if (result == NULL)
         return -1;
-    if (PQntuples(result) > 0) {
+    if (options->order != ORDER_KEY || !table_has(table, COLUMN_KEY)) {
+        status =
+            error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                      "no trigger can keep the order of %s: %s", table->quoted,
+                      options->order != ORDER_KEY ? "it has order = \"none\"" : "it has no key");
+        if (options->order != ORDER_KEY)
+            (void)error_hint(error, "order = \"key\" in [outbox]");
+    } else if (PQntuples(result) > 0) {
         trigger->is_whole = PQgetvalue(result, 0, IS_WHOLE)[0] == 't';
         trigger->holds = PQgetvalue(result, 0, HOLDS)[0] == 't';
-        (void)snprintf(trigger->problem, sizeof trigger->problem, "%s",
-                       PQgetvalue(result, 0, PROBLEM));
-        (void)snprintf(trigger->remedy, sizeof trigger->remedy, "%s",
-                       PQgetvalue(result, 0, REMEDY));
+        if (!PQgetisnull(result, 0, PROBLEM)) {
+            (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s",
+                            PQgetvalue(result, 0, PROBLEM));
+            status = error_hint(error, "%s", PQgetvalue(result, 0, REMEDY));
+        }
     }
     PQclear(result);
-    return 0;
-}
-
-int order_trigger_refuse(const struct order_trigger *trigger, const struct table *table,
-                         const struct outbox_options *options, struct error *error)
-{
-    if (options->order != ORDER_KEY || !table_has(table, COLUMN_KEY)) {
-        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                        "no trigger can keep the order of %s: %s", table->quoted,
-                        options->order != ORDER_KEY ? "it has order = \"none\"" : "it has no key");
-        return options->order != ORDER_KEY ? error_hint(error, "order = \"key\" in [outbox]") : -1;
-    }
-    if (trigger->problem[0] == '\0')
-        return 0;
-    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", trigger->problem);
-    return error_hint(error, "%s", trigger->remedy);
+    return status;
 }

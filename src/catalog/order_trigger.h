@@ -11,22 +11,17 @@
  */
 
 struct order_trigger {
-    bool is_whole;     /* nothing is missing that the SQL of init adds */
-    bool holds;        /* it locks the key of each row, so that the application need not */
-    char problem[640]; /* why no such trigger can keep the order of this table; "": one can */
-    char remedy[256];
+    bool is_whole; /* nothing is missing that the SQL of init adds */
+    bool holds;    /* it locks the key of each row, so that the application need not */
 };
 
 /* The facts that order_keeper.sql goes by, beside those of the tables. */
 struct sql_facts order_trigger_facts(const struct table_facts *tables);
 
-/* 0, or -1. The table must exist. */
+/* 0, or -1 with *error set, also when no such trigger can keep the order of this table, which must
+ * exist. */
 int order_trigger_describe(struct order_trigger *trigger, struct session *session,
                            const struct table *table, const struct outbox_options *options,
                            struct error *error);
-
-/* -1 with *error set when no such trigger can keep the order of this table. */
-int order_trigger_refuse(const struct order_trigger *trigger, const struct table *table,
-                         const struct outbox_options *options, struct error *error);
 
 #endif

@@ -112,8 +112,8 @@ PGresult *desk_ask(struct desk *desk, struct error *error)
     char given[DESK_PARAMS_MAX * 26] = "";
     struct admin_facts about = {.tables = {&desk->admin->table, desk->admin->options},
                                 .unsent_from = INT64_MIN};
-    struct sql_facts tables;
-    const struct sql_facts facts = admin_facts(&about, &tables);
+    struct sql_facts more[2];
+    const struct sql_facts facts = admin_facts(&about, more);
     PGresult *result;
     char *sql;
 

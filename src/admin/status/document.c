@@ -49,8 +49,8 @@ PGresult *document_ask(struct admin *admin, const json_t *document, const char *
 {
     const struct admin_facts about = {.tables = {&admin->table, admin->options},
                                       .unsent_from = admin->unsent_from};
-    struct sql_facts tables;
-    const struct sql_facts all = admin_facts(&about, &tables);
+    struct sql_facts more[2];
+    const struct sql_facts all = admin_facts(&about, more);
     const struct sql_facts with = {.names = facts, .more = &all};
     char *sql = sql_render(section, &with);
     char *text = json_dumps(document, JSON_COMPACT);
@@ -151,8 +151,8 @@ static bool applies(const struct admin *admin, const struct sql_use *use)
 {
     const struct admin_facts about = {.tables = {&admin->table, admin->options},
                                       .unsent_from = admin->unsent_from};
-    struct sql_facts tables;
-    const struct sql_facts all = admin_facts(&about, &tables);
+    struct sql_facts more[2];
+    const struct sql_facts all = admin_facts(&about, more);
 
     return sql_holds(use->condition, &all);
 }

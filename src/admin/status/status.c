@@ -48,16 +48,6 @@ static json_t *begin(const struct admin *admin, const struct status_query *query
                      json_deep_copy(json_object_get(query->before, "storage")));
 }
 
-static int read_order(struct admin *admin, json_t *document, struct error *error)
-{
-    const char *who;
-
-    if (admin_order_kept_by(admin, &who, error) < 0)
-        return document_note_unknown(admin, document, "who locks the keys", error);
-    (void)json_object_set_new(document, "keys_locked_by", text_or_null(who));
-    return 0;
-}
-
 static int sink_of(const struct routes *routes, struct text topic)
 {
     for (int i = 0; i < routes->count; i++)
@@ -124,8 +114,7 @@ static int add_needs(struct admin *admin, const struct status_query *query, json
 static int fill(struct admin *admin, const struct status_query *query, json_t *document,
                 struct error *error)
 {
-    if (relays_read(admin, document, query->wait_ms, error) < 0 ||
-        read_order(admin, document, error) < 0)
+    if (relays_read(admin, document, query->wait_ms, error) < 0)
         return -1;
     if (admin->unsent_from == INT64_MIN && table_has_integer_ids(&admin->table) &&
         json_is_integer(json_object_get(document, "_unsent_from")))
