@@ -23,8 +23,6 @@
 /* The columns of find_tables.sql. */
 enum {
     FIND_KIND,
-    FIND_PERSISTENCE,
-    FIND_ROW_SECURITY,
     FIND_CHILDREN,
     FIND_OID,
     FIND_TRIGGERS,
@@ -219,8 +217,6 @@ static int find(struct table *table, struct session *session, const struct outbo
         return -1;
     table->exists = !PQgetisnull(result, 0, FIND_KIND);
     table->kind = PQgetvalue(result, 0, FIND_KIND)[0];
-    table->persistence = PQgetvalue(result, 0, FIND_PERSISTENCE)[0];
-    table->row_security = is_set(result, FIND_ROW_SECURITY);
     table->has_children = is_set(result, FIND_CHILDREN);
     table->oid = (uint32_t)strtoul(PQgetvalue(result, 0, FIND_OID), NULL, 10);
     table->has_triggers = is_set(result, FIND_TRIGGERS);

@@ -17,15 +17,7 @@
 #include <string.h>
 
 #define NO_PRIVILEGE "42501"
-
-/* The plan of an expression that is true for unsent rows. NULL with *error set. */
-static PGresult *plan(const struct table *table, struct session *session, struct error *error)
-{
-    return table_query(table, session,
-                       "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT (true AND {unsent}) FROM"
-                       " {outbox}",
-                       0, NULL, error);
-}
+#define PLAN(of) "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT " of " FROM {outbox}"
 
 bool filter_is_fault(const struct error *error, const char **text)
 {
@@ -50,22 +42,6 @@ static int take_problem(struct table *table, const struct error *error)
     return 0;
 }
 
-int filter_check(struct table *table, struct session *session, struct error *error)
-{
-    PGresult *result =
-        table_query_with(table, session, "EXPLAIN SELECT FROM {outbox} WHERE {condition}",
-                         "condition", table->where, error);
-
-    if (result != NULL) {
-        PQclear(result);
-        result = plan(table, session, error);
-    }
-    if (result == NULL)
-        return take_problem(table, error);
-    PQclear(result);
-    return 0;
-}
-
 int filter_parse(const struct table *table, struct session *session, const char *condition,
                  struct error *error)
 {
@@ -83,45 +59,45 @@ int filter_parse(const struct table *table, struct session *session, const char 
     return 0;
 }
 
+int filter_check(struct table *table, struct session *session, struct error *error)
+{
+    return filter_parse(table, session, table->where, error) == 0 ? 0 : take_problem(table, error);
+}
+
+/* Plans two statements with {condition}. What this role may not evaluate is not the same. */
+static int same_plan(const struct table *table, struct session *session, const char *wanted_sql,
+                     const char *wanted, const char *found_sql, const char *found, bool *is,
+                     struct error *error)
+{
+    PGresult *first = table_query_with(table, session, wanted_sql, "condition", wanted, error);
+    PGresult *second = first != NULL
+                           ? table_query_with(table, session, found_sql, "condition", found, error)
+                           : NULL;
+
+    *is = second != NULL && strcmp(PQgetvalue(first, 0, 0), PQgetvalue(second, 0, 0)) == 0;
+    PQclear(first);
+    if (second == NULL)
+        return error->kind == ERROR_PERMANENT ? 0 : -1;
+    PQclear(second);
+    return 0;
+}
+
 int filter_is_same(const struct table *table, struct session *session, const char *shown,
                    const char *written, bool *is, struct error *error)
 {
-    static const char explain[] =
-        "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT ({condition}) FROM {outbox}";
-    PGresult *wanted = table_query_with(table, session, explain, "condition", written, error);
-    PGresult *found = wanted != NULL
-                          ? table_query_with(table, session, explain, "condition", shown, error)
-                          : NULL;
+    static const char explain[] = PLAN("({condition})");
 
-    *is = found != NULL && strcmp(PQgetvalue(wanted, 0, 0), PQgetvalue(found, 0, 0)) == 0;
-    PQclear(wanted);
-    if (found == NULL) /* an index that this role may not evaluate is not used */
-        return error->kind == ERROR_PERMANENT ? 0 : -1;
-    PQclear(found);
-    return 0;
+    return same_plan(table, session, explain, written, explain, shown, is, error);
 }
 
 int filter_is_predicate(const struct table *table, struct session *session, const char *shown,
                         bool *is, struct error *error)
 {
-    PGresult *wanted;
-    PGresult *found;
-
     *is = false;
     if (table->sql_problem[0] != '\0' || shown[0] == '\0')
         return 0;
-    wanted = plan(table, session, error);
-    found = wanted != NULL ? table_query_with(table, session,
-                                              "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT"
-                                              " (true AND ({condition})) FROM {outbox}",
-                                              "condition", shown, error)
-                           : NULL;
-    *is = found != NULL && strcmp(PQgetvalue(wanted, 0, 0), PQgetvalue(found, 0, 0)) == 0;
-    PQclear(wanted);
-    if (found == NULL) /* an index whose predicate this role may not evaluate is not used */
-        return error->kind == ERROR_PERMANENT ? 0 : -1;
-    PQclear(found);
-    return 0;
+    return same_plan(table, session, PLAN("(true AND {unsent})"), "",
+                     PLAN("(true AND ({condition}))"), shown, is, error);
 }
 
 /* Handles data exceptions and errors raised by PL/pgSQL. */

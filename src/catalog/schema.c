@@ -19,8 +19,6 @@ struct expansion {
     int taken;                        /* names of it that others have */
 };
 
-static char *render(const struct expansion *expansion, const char *statement, const char *names);
-
 bool schema_needs_index(const struct outbox_options *options)
 {
     return options->order == ORDER_KEY || options->on_sent == ON_SENT_MARK ||

@@ -275,8 +275,9 @@ int slices_check_table(const struct table *table, struct error *error)
     return error_mark_schema(error);
 }
 
-int slices_check_progress(const struct table *table, const struct outbox_options *options,
-                          struct error *error)
+/* The table of positions, and the outbox for them. */
+static int slices_check_progress(const struct table *table, const struct outbox_options *options,
+                                 struct error *error)
 {
     if (options->on_sent != ON_SENT_POSITION)
         return 0;

@@ -16,9 +16,6 @@ int slices_describe(struct table *table, struct session *session,
  * set. */
 int slices_check_columns(const struct table *table, struct error *error);
 int slices_check_table(const struct table *table, struct error *error);
-/* The same of the table of positions, and of the outbox for them. */
-int slices_check_progress(const struct table *table, const struct outbox_options *options,
-                          struct error *error);
 int slices_check_number(const struct table *table, const struct outbox_options *options,
                         struct error *error);
 /* Adds an error for each of them that is not met, and for a missing index. */

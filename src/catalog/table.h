@@ -68,10 +68,8 @@ struct table {
     int slices;          /* the number of slices; 0: the rows of the slice table are inconsistent */
     bool progress_exists; /* and this role may use it; set with on_sent = "position" only */
     char kind;            /* pg_class.relkind */
-    char persistence;     /* pg_class.relpersistence */
-    bool row_security;
-    bool has_children;   /* partitions or inheriting tables */
-    bool is_partitioned; /* by ranges of the id, into plain tables; on_sent = "position" only */
+    bool has_children;    /* partitions or inheriting tables */
+    bool is_partitioned;  /* by ranges of the id, into plain tables; on_sent = "position" only */
     char partitioned_by[OUTBOX_NAME_BYTES]; /* the column of such ranges; "": there is none */
     int64_t partition_rows; /* how many ids a partition that `init` makes has; 0: it makes none */
     char shape[128];        /* when it was described, by shape.sql */

@@ -10,7 +10,7 @@
 -- $1 text the schema; $2 text the name; $3 text what the names of the relay's own tables begin with;
 -- $4 text parked_table.sql, where the types of a row's own columns are facts.
 -- 24 is TRIGGER_TYPE_DELETE | TRIGGER_TYPE_UPDATE (pg_trigger.h).
-SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relhassubclass, outbox.oid,
+SELECT outbox.relkind, outbox.relhassubclass, outbox.oid,
        EXISTS (SELECT FROM pg_catalog.pg_trigger g
                WHERE g.tgrelid = outbox.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 24 <> 0
                  AND g.tgname <> '{order_trigger}_kept')
