@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "catalog/partitions.h"
 #include "catalog/schema.h"
-#include "pg/holders.h"
 #include "sql/statements.h"
 
 #include <inttypes.h>
@@ -26,7 +25,7 @@
 #define NAMES_MAX 20 /* that are tried for one */
 #define USED_MAX 3   /* that somebody uses, which lanes wait for in a round */
 
-enum { FAILED = -1, NOT_SENT = -2 };
+enum { FAILED = -1, NOT_SENT = -2, NO_TURN = -3 };
 
 static void roll_back(struct admin *admin)
 {
@@ -48,12 +47,19 @@ static bool is_gone(const struct error *error)
     return error_is_sqlstate(error, "42P01");
 }
 
-/* A commit waits for no standby while others wait for its locks. */
+/* One relay after the other: no lane claims from the slices that one has locked while it waits for
+ * the others. A commit waits for no standby while others wait for its locks. */
 static int begin(struct admin *admin, struct error *error)
 {
-    if (session_execute(&admin->session, "BEGIN; SET LOCAL synchronous_commit = local", error) < 0)
-        return -1;
-    return admin_execute(admin, statement_lock_all_slices, error);
+    const char *params[2] = {SCHEMA_LOCK};
+    PGresult *turn = NULL;
+
+    if (session_execute(&admin->session, "BEGIN; SET LOCAL synchronous_commit = local", error) == 0)
+        turn = session_query(&admin->session,
+                             "SELECT pg_catalog.pg_advisory_xact_lock($1::int, $2::int)", 2, params,
+                             error);
+    PQclear(turn);
+    return turn != NULL ? admin_execute(admin, statement_lock_all_slices, error) : -1;
 }
 
 /* Locks the partition. Returns how many rows it has; NOT_SENT; or FAILED with *error set. */
@@ -103,12 +109,18 @@ static int drop_or_empty(struct admin *admin, bool has_rows, bool *waits, struct
     return has_rows ? admin_execute(admin, statement_empty_partition, error) : 0;
 }
 
-/* Returns how many rows are gone; or what prove() does, and no row is gone. */
+/* Returns how many rows are gone; or no row is gone: NO_TURN where slices cannot be had, or what
+ * prove() does. */
 static int64_t drop(struct admin *admin, const char *age, bool *waits, struct error *error)
 {
     int64_t rows = FAILED;
 
-    if (begin(admin, error) == 0 && note(admin, error) == 0)
+    if (begin(admin, error) < 0) {
+        rows = is_busy(error) ? NO_TURN : FAILED;
+        roll_back(admin);
+        return rows;
+    }
+    if (note(admin, error) == 0)
         rows = prove(admin, age, error);
     if ((rows >= 0 && drop_or_empty(admin, rows > 0, waits, error) < 0) ||
         (rows != FAILED && session_execute(&admin->session, "COMMIT", error) < 0))
@@ -131,6 +143,8 @@ int admin_drop_partitions(struct admin *admin, const char *age,
          row++) {
         int64_t rows;
 
+        if (waits && PQgetvalue(found, row, 1)[0] == 't')
+            continue;
         admin->partition = PQgetvalue(found, row, 0);
         rows = drop(admin, age, &waits, error);
         if (rows >= 0) {
@@ -139,8 +153,8 @@ int admin_drop_partitions(struct admin *admin, const char *age,
                       rows, PLURAL(rows), waits ? "empty" : "dropped");
         } else if (admin->session.conn == NULL) {
             status = -1;
-        } else if (rows == FAILED && is_busy(error)) {
-            used++;
+        } else if (rows == NO_TURN || (rows == FAILED && is_busy(error))) {
+            used += rows == NO_TURN ? USED_MAX : 1;
             log_debug("partition %s is kept for now: %s", admin->partition, error->text);
         } else if (rows == FAILED && !is_gone(error) && purge->refused++ == 0) {
             (void)snprintf(purge->row, sizeof purge->row, "%s", admin->partition);
@@ -212,9 +226,7 @@ static int make(struct admin *admin, struct upkeep *ahead, struct error *error)
     int64_t to = 0;
     bool lacks = false;
 
-    if (begin(admin, error) == 0 &&
-        holders_lock_advisory(&admin->session, SCHEMA_LOCK, error) == 0 &&
-        find_next(admin, ahead, &lacks, &from, &to, error) == 0 &&
+    if (begin(admin, error) == 0 && find_next(admin, ahead, &lacks, &from, &to, error) == 0 &&
         (!lacks || add(admin, from, to, error) == 0) &&
         session_execute(&admin->session, "COMMIT", error) == 0)
         return 0;

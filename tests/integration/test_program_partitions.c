@@ -179,6 +179,29 @@ FIXTURE_TEST(whoever_holds_the_outbox_is_not_waited_for_and_no_insert_waits_for_
     PQfinish(reader);
 }
 
+FIXTURE_TEST(a_purge_that_waits_for_another_one_to_drop_partitions_keeps_no_slice_from_lanes)
+{
+    PGconn *other = harness_connect(fixture->url);
+    struct process purging = {0};
+
+    insert_rows(fixture->conn, 1, 2400);
+    drain_printed(fixture, 0);
+    make_old(fixture->conn);
+    sql(other, "BEGIN; SELECT pg_advisory_xact_lock(7246113, 1)");
+    process_start(&purging, NULL, "purge", "--older-than", "1h", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+                    " AND classid = 7246113");
+    sql(fixture->conn, "BEGIN; SELECT FROM outbox_slice FOR UPDATE NOWAIT; COMMIT");
+    process_wait(&purging);
+    assert_int_equal(purging.status, 0);
+    assert_string_equal(purging.out, "purged 0\n");
+    process_free(&purging);
+    sql(other, "COMMIT");
+    purge(fixture, 1999);
+    PQfinish(other);
+}
+
 FIXTURE_TEST(relays_make_partitions_ahead_of_the_ids_also_when_these_jump_and_drop_those_behind)
 {
     struct process other = {0};

@@ -1,12 +1,12 @@
 -- use: desk partitions_to_drop if partitioned
 -- The partitions all ids of which were drawn, and whose last row of each slice was sent so long ago: name, lowest
--- first. Whether each row was sent is looked at under a lock (partition_is_sent.sql). None, if a partition is not this
--- role's to drop.
+-- first, and whether it is empty already. Whether each row was sent is looked at under a lock (partition_is_sent.sql).
+-- None, if a partition is not this role's to drop.
 -- $1 int8 the age in ms.
 WITH drawn AS ({id_sequence}), partitions AS MATERIALIZED (
     SELECT * FROM {partitions}
 )
-SELECT quoted
+SELECT quoted, pg_relation_size(oid) = 0
 FROM partitions
 WHERE end_id - 1 <= (SELECT pg_sequence_last_value(oid) FROM drawn)
   AND needed_by IS NULL AND (SELECT bool_and(is_ours) FROM partitions)
