@@ -161,13 +161,13 @@ TEST(while_a_global_read_lock_lasts_nothing_is_published_and_then_each_row_once)
     assert_all_published(0);
 }
 
-/* It comes between what is published and its settling, too. Then the claims wait, so that nothing
- * is published once more in vain. */
+/* It comes between what is published and its settling, too. Once a lane has waited in vain, its
+ * rows are published again only when it can claim them again. */
 TEST(a_global_read_lock_amid_a_backlog_repeats_no_more_than_each_lane_holds)
 {
     pthread_t writer;
 
-    make_outbox("durable_before_publish = false"); /* there is no flush to wait for */
+    make_outbox("");
     insert_rows(4000);
     writer = start_writer();
     relay_start(&relay);
