@@ -814,10 +814,21 @@ int claim_rows(struct outbox *outbox, struct batch *batch, const struct claim_re
     return status;
 }
 
+/* After a COMMIT that failed, as in MariaDB's BACKUP STAGE BLOCK_COMMIT: rows that are claimed and
+ * published while none works would be published again and again. */
+static int try_commit(struct outbox *outbox, struct error *error)
+{
+    if (outbox->cannot_commit &&
+        tables_execute(&outbox->tables, &outbox->session, db_sql_flush, NULL, error) < 0)
+        return -1;
+    outbox->cannot_commit = false;
+    return 0;
+}
+
 int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
-    if (claim_rows(outbox, batch, request, error) < 0) {
+    if (try_commit(outbox, error) < 0 || claim_rows(outbox, batch, request, error) < 0) {
         batch_reset(batch);
         claim_roll_back(outbox);
         return -1;

@@ -102,6 +102,7 @@ static int commit(struct outbox *outbox, const struct batch *batch, struct error
 
     if (db_execute(&outbox->session, "COMMIT", error) >= 0)
         return 0;
+    outbox->cannot_commit = true;
     if (outbox->session.failure == DB_FAILURE_SESSION)
         outbox->unconfirmed_id = batch->parked ? 0 : id;
     return -1;

@@ -91,8 +91,9 @@ struct outbox {
     int64_t sent_at_ms;      /* clock_boot_ms() */
     int64_t server_work_ms;  /* how long the server worked on it */
 
-    /* a COMMIT without an answer */
+    /* a COMMIT that failed or has no answer */
     int64_t unconfirmed_id; /* of the first row that it settled; 0: none */
+    bool cannot_commit;     /* the last COMMIT has failed, and none has worked since */
 };
 
 /* Locks slices and claims their rows (claim.c); settles them (settle.c). */

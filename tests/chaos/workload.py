@@ -110,7 +110,7 @@ def unsent(table, on_sent="mark"):
     """The condition of a row that is to be sent, or to be parked."""
     if table == "computed":
         return "status = 'NEW'"
-    return {"delete": "true", "position": "(id >= (SELECT lowest_low()) AND is_unsent(id, key, xid))"}.get(on_sent, "sent_at IS NULL")
+    return {"delete": "true", "position": "id IN (SELECT unsent_ids())"}.get(on_sent, "sent_at IS NULL")
 
 
 def unmarked(table, on_sent="mark"):
@@ -268,17 +268,18 @@ def set_up_bank(lab, config, brokers, table="plain", contract="locks", partition
 
 
 def judge_positions(lab, slices):
-    """A second opinion on what the newest progress of a row's slice says of it."""
+    """A second opinion on what the newest progress of a row's slice says of it. It is asked of all rows at once, and
+    without compiling the query, because sampler.py looks ten times a second."""
     lab.sql("CREATE FUNCTION slice_of(id bigint, key text) RETURNS int LANGUAGE sql IMMUTABLE AS"
             f" $$SELECT (hashtext(coalesce($2, $1::text)) & 2147483647) % {slices}$$;"
-            " CREATE FUNCTION is_unsent(id bigint, key text, xid xid8) RETURNS bool LANGUAGE sql STABLE AS $$SELECT NOT EXISTS (SELECT FROM"
-            " (SELECT * FROM outbox_progress WHERE slice = slice_of($1, $2)"
-            " ORDER BY top DESC, number DESC LIMIT 1) p WHERE $1 < p.low OR EXISTS (SELECT FROM"
-            " unnest(p.ends, p.snapshots) s (last, seen) WHERE $1 <= last AND pg_visible_in_snapshot($3, seen)))$$;"
-            # So that a look does not judge each row of the run.
-            " CREATE FUNCTION lowest_low() RETURNS bigint LANGUAGE sql STABLE AS $$SELECT min(coalesce("
-            "(SELECT low FROM outbox_progress p WHERE slice = one ORDER BY top DESC, number DESC LIMIT 1),"
-            f" -9223372036854775808)) FROM generate_series(0, {slices} - 1) slices (one)$$")
+            " CREATE FUNCTION unsent_ids() RETURNS SETOF bigint LANGUAGE sql STABLE SET enable_nestloop = off SET jit = off AS $$"
+            " WITH newest AS MATERIALIZED (SELECT one AS slice, low, ends, snapshots"
+            f" FROM generate_series(0, {slices} - 1) slices (one) LEFT JOIN LATERAL (SELECT * FROM outbox_progress"
+            " WHERE slice = one ORDER BY top DESC, number DESC LIMIT 1) p ON true)"
+            " SELECT id FROM outbox JOIN newest ON newest.slice = slice_of(id, key)"
+            " WHERE id >= (SELECT min(coalesce(low, -9223372036854775808)) FROM newest) AND (low IS NULL OR NOT"
+            " (id < low OR EXISTS (SELECT FROM unnest(ends, snapshots) s (last, seen)"
+            " WHERE id <= last AND pg_visible_in_snapshot(xid, seen))))$$")
 
 
 def go_beyond_ascii(lab):
