@@ -17,15 +17,12 @@
 #include "outbox/row.h"
 #include "sql/statements.h"
 
-#include <ctype.h>
 #include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#define UUID_BYTES 36
 
 /* The columns of explain_rows.sql. */
 enum { EXPLAIN_PLACE, EXPLAIN_PARKED, EXPLAIN_ID, EXPLAIN_EVENT_ID, EXPLAIN_STATE, EXPLAIN_ERROR };
@@ -42,23 +39,21 @@ static const struct table *table_of(const void *about)
     return ((const struct explain_facts *)about)->table;
 }
 
-/* An index finds integers and UUIDs; other ids are compared as text. */
-static const char *searched_type(const struct table *table, enum column column)
+/* An index finds integers and UUIDs among the words; other ids are compared as text. */
+static void put_search(FILE *out, const struct table *table, enum column column, const char *value)
 {
-    const char *type = table_type(table, column);
+    bool is_uuid = strcmp(table_type(table, column), "uuid") == 0;
 
-    if (strcmp(type, "uuid") == 0)
-        return "uuid";
-    return column_is_integer(&table->columns[column]) ? "int8" : "text";
-}
-
-static void put_search(FILE *out, const struct table *table, enum column column, const char *value,
-                       int param)
-{
-    const char *type = searched_type(table, column);
-
-    (void)fprintf(out, "%s%s = ANY ($%d::%s[])", value, strcmp(type, "text") == 0 ? "::text" : "",
-                  param, type);
+    if (!is_uuid && !column_is_integer(&table->columns[column]))
+        (void)fprintf(out, "%s::text = ANY ($2::text[])", value);
+    else
+        (void)fprintf(out,
+                      "%s = ANY (ARRAY(SELECT CASE WHEN relay_word ~ '%s' THEN relay_word::%s END"
+                      " FROM unnest($2::text[]) relay_words (relay_word)))",
+                      value,
+                      is_uuid ? "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
+                              : "^-?[0-9]{1,18}$",
+                      is_uuid ? "uuid" : "int8");
 }
 
 /* An event id that is computed is looked for among parked rows only, which keep it. */
@@ -84,12 +79,11 @@ static int put_is_explained(FILE *out, const void *about)
                        facts->request->where != NULL ? facts->request->where : "true") < 0
                    ? -1
                    : 0;
-    put_search(out, facts->table, COLUMN_ID, columns[COLUMN_ID].quoted, 2);
+    put_search(out, facts->table, COLUMN_ID, columns[COLUMN_ID].quoted);
+    if (!event_id_is_searched(about))
+        return 0;
     (void)fputs(" OR ", out);
-    if (event_id_is_searched(about))
-        put_search(out, facts->table, COLUMN_EVENT_ID, columns[COLUMN_EVENT_ID].quoted, 3);
-    else /* the parameter is there all the same */
-        (void)fprintf(out, "$3::%s[] IS NULL", searched_type(facts->table, COLUMN_EVENT_ID));
+    put_search(out, facts->table, COLUMN_EVENT_ID, columns[COLUMN_EVENT_ID].quoted);
     return 0;
 }
 
@@ -99,9 +93,9 @@ static int put_is_explained_parked(FILE *out, const void *about)
 
     if (facts->request->id_count == 0)
         return fputs("false", out) < 0 ? -1 : 0;
-    put_search(out, facts->table, COLUMN_ID, "id", 2);
+    put_search(out, facts->table, COLUMN_ID, "id");
     (void)fputs(" OR ", out);
-    put_search(out, facts->table, COLUMN_EVENT_ID, "event_id", 3);
+    put_search(out, facts->table, COLUMN_EVENT_ID, "event_id");
     return 0;
 }
 
@@ -122,36 +116,6 @@ static char *rows_sql(const struct admin *admin, const struct explain_request *r
     return sql_render(statement_explain_rows, &list);
 }
 
-static bool is_uuid(const char *word)
-{
-    for (int i = 0; i < UUID_BYTES; i++)
-        if (i == 8 || i == 13 || i == 18 || i == 23 ? word[i] != '-'
-                                                    : !isxdigit((unsigned char)word[i]))
-            return false;
-    return word[UUID_BYTES] == '\0';
-}
-
-static bool is_integer(const char *word)
-{
-    size_t sign = word[0] == '-' ? 1 : 0;
-    size_t digits = strspn(word + sign, "0123456789");
-
-    return digits > 0 && digits < 19 && word[sign + digits] == '\0';
-}
-
-/* The ids that can be of this type, as an array; free() it. NULL: no memory. */
-static char *ids_of_type(const struct explain_request *request, const char *type)
-{
-    const char *fitting[EXPLAIN_ROWS_MAX];
-    int count = 0;
-
-    for (int i = 0; i < request->id_count && i < EXPLAIN_ROWS_MAX; i++)
-        if (strcmp(type, "text") == 0 ||
-            (strcmp(type, "uuid") == 0 ? is_uuid(request->ids[i]) : is_integer(request->ids[i])))
-            fitting[count++] = request->ids[i];
-    return count > 0 ? sql_text_array(fitting, count) : strdup("{}");
-}
-
 /* The fault of --where, also that a function in it writes, is the user's. */
 static void blame_where(const struct explain_request *request, struct error *error)
 {
@@ -166,27 +130,22 @@ static void blame_where(const struct explain_request *request, struct error *err
 static PGresult *find_rows(struct admin *admin, const struct explain_request *request,
                            struct error *error)
 {
-    char limit[16];
-    char *ids = NULL;
-    char *event_ids = NULL;
-    PGresult *found = NULL;
     bool by_id = request->id_count > 0;
+    int id_count = request->id_count < EXPLAIN_ROWS_MAX ? request->id_count : EXPLAIN_ROWS_MAX;
+    char *ids = by_id ? sql_text_array(request->ids, id_count) : NULL;
+    char limit[16];
+    PGresult *found = NULL;
 
     (void)snprintf(limit, sizeof limit, "%d", by_id ? EXPLAIN_ROWS_MAX : request->last);
-    if (by_id) {
-        ids = ids_of_type(request, searched_type(&admin->table, COLUMN_ID));
-        event_ids = ids_of_type(request, searched_type(&admin->table, COLUMN_EVENT_ID));
-    }
-    if (by_id && (ids == NULL || event_ids == NULL))
+    if (by_id && ids == NULL)
         (void)error_no_memory(error);
     else if (request->where == NULL ||
              filter_parse(&admin->table, &admin->session, request->where, error) == 0)
-        found = admin_query_sql(admin, rows_sql(admin, request), by_id ? 3 : 1,
-                                (const char *[]){limit, ids, event_ids}, error);
+        found = admin_query_sql(admin, rows_sql(admin, request), by_id ? 2 : 1,
+                                (const char *[]){limit, ids}, error);
     if (found == NULL)
         blame_where(request, error);
     free(ids);
-    free(event_ids);
     return found;
 }
 

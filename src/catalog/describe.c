@@ -387,24 +387,22 @@ static int find_columns(struct table *table, struct session *session,
     return status;
 }
 
-/* Chooses another name if STEM_unsent_idx exists already with another condition. */
-static int choose_index_name(struct table *table, struct session *session, struct error *error)
+/* Chooses STEM_slice_idx or STEM_unsent_idx, or another name when that is taken. */
+static int choose_index_name(struct table *table, struct session *session,
+                             const struct outbox_options *options, struct error *error)
 {
+    bool by_slice = options->order == ORDER_KEY;
     char name[QUOTED_BYTES_MAX];
-    const char *params[2] = {table->schema, name};
+    char other[QUOTED_BYTES_MAX + 12];
+    const char *params[3] = {table->schema, name, other};
     PGresult *result;
 
-    (void)snprintf(name, sizeof name, "%s_unsent_idx", table->stem);
-    result = session_query(session,
-                           "SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
-                           " ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
-                           2, params, error);
+    (void)snprintf(name, sizeof name, "%s_%s_idx", table->stem, by_slice ? "slice" : "unsent");
+    (void)snprintf(other, sizeof other, "%s_%d", name, by_slice ? options->slices : 2);
+    result = session_query(session, sql_body(statement_index_name), 3, params, error);
     if (result == NULL)
         return -1;
-    if (PQntuples(result) > 0) {
-        (void)snprintf(name, sizeof name, "%s_unsent_idx_2", table->stem);
-        table_quote(session, name, table->claim_index_quoted);
-    }
+    table_quote(session, PQgetvalue(result, 0, 0), table->claim_index_quoted);
     PQclear(result);
     return 0;
 }
@@ -424,8 +422,6 @@ static int find_index(struct table *table, struct session *session,
                                          &table->has_claim_index, error);
     }
     PQclear(result);
-    if (status == 0 && table->where != NULL && !table->has_claim_index)
-        return choose_index_name(table, session, error);
     return status;
 }
 
@@ -560,9 +556,12 @@ static int describe(struct table *table, struct session *session,
     if (values_describe(table, session, error) < 0)
         return -1;
     compare_preset(table, session, options);
-    if (options->order == ORDER_KEY)
-        return slices_describe(table, session, options, error);
-    return find_index(table, session, options, error);
+    if ((options->order == ORDER_KEY ? slices_describe(table, session, options, error)
+                                     : find_index(table, session, options, error)) < 0)
+        return -1;
+    return !table->has_claim_index && (options->order == ORDER_KEY || table->where != NULL)
+               ? choose_index_name(table, session, options, error)
+               : 0;
 }
 
 /* What could not be looked at to the end counts as not there: its columns would seem to be

@@ -8,7 +8,8 @@
  * The findings of `check` that are queries. A section is a file catalog/sql/check_NN_NAME.sql; each
  * of its rows is a finding: the level (ok, warning, error), the text, and what mends it (NULL: the
  * advice of config/hints.tsv). The files' heads list the sections: those of "server" need no table;
- * those of "check" and of "run" need an outbox. An error of "run" keeps a relay from starting.
+ * those of "check", of "last" and of "run" need an outbox. An error of "run" keeps a relay from
+ * starting.
  */
 
 struct inspection {

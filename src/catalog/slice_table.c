@@ -26,23 +26,6 @@ static void name_index(const struct table *table, int slices, char *out, size_t 
     (void)snprintf(out, size, "%s_slice_idx_%d", table->stem, slices);
 }
 
-/* Chooses STEM_slice_idx, or STEM_slice_idx_N with the number of slices when that is taken. */
-static int choose_name(struct table *table, struct session *session,
-                       const struct outbox_options *options, struct error *error)
-{
-    char numbered[QUOTED_BYTES_MAX];
-    const char *params[3] = {table->schema, table->stem, numbered};
-    PGresult *result;
-
-    name_index(table, options->slices, numbered, sizeof numbered);
-    result = session_query(session, sql_body(statement_slice_index_name), 3, params, error);
-    if (result == NULL)
-        return -1;
-    table_quote(session, PQgetvalue(result, 0, 0), table->claim_index_quoted);
-    PQclear(result);
-    return 0;
-}
-
 static int count_slices(struct table *table, struct session *session, struct error *error)
 {
     PGresult *result = table_query(table, session, statement_count_slices, 0, NULL, error);
@@ -54,37 +37,29 @@ static int count_slices(struct table *table, struct session *session, struct err
     return 0;
 }
 
-static int find_table(struct table *table, struct session *session, struct error *error)
+/* The relay's own tables beside the outbox. */
+static int find_tables(struct table *table, struct session *session,
+                       const struct outbox_options *options, struct error *error)
 {
-    PGresult *result = table_query(table, session, statement_slice_table, 0, NULL, error);
-    bool fits;
+    enum { SLICES, PROGRESS };
+    enum { EXISTS, READABLE, FITS };
+    PGresult *result = table_query(table, session, statement_own_tables, 0, NULL, error);
+    const char *others = NULL;
 
     if (result == NULL)
         return -1;
-    table->slice_exists = PQgetvalue(result, 0, 0)[0] == 't';
-    table->slice_readable = PQgetvalue(result, 0, 1)[0] == 't';
-    fits = PQgetvalue(result, 0, 2)[0] == 't';
+    table->slice_exists = PQgetvalue(result, SLICES, EXISTS)[0] == 't';
+    table->slice_readable = PQgetvalue(result, SLICES, READABLE)[0] == 't';
+    table->progress_exists =
+        options->on_sent == ON_SENT_POSITION && PQgetvalue(result, PROGRESS, EXISTS)[0] == 't';
+    if (table->slice_exists && PQgetvalue(result, SLICES, FITS)[0] != 't')
+        others = table->slice_quoted;
+    else if (table->progress_exists && PQgetvalue(result, PROGRESS, FITS)[0] != 't')
+        others = table->progress_quoted;
     PQclear(result);
-    if (table->slice_exists && !fits)
-        return table_refuse_other(table->slice_quoted, error);
+    if (others != NULL)
+        return table_refuse_other(others, error);
     return table->slice_readable ? count_slices(table, session, error) : 0;
-}
-
-static int find_progress(struct table *table, struct session *session,
-                         const struct outbox_options *options, struct error *error)
-{
-    PGresult *result;
-    bool fits;
-
-    if (options->on_sent != ON_SENT_POSITION)
-        return 0;
-    result = table_query(table, session, statement_progress_table, 0, NULL, error);
-    if (result == NULL)
-        return -1;
-    table->progress_exists = PQgetvalue(result, 0, 0)[0] == 't';
-    fits = PQgetvalue(result, 0, 1)[0] == 't';
-    PQclear(result);
-    return table->progress_exists && !fits ? table_refuse_other(table->progress_quoted, error) : 0;
 }
 
 static PGresult *find_indexes(const struct table *table, struct session *session,
@@ -160,11 +135,9 @@ static int find_index(struct table *table, struct session *session,
 int slices_describe(struct table *table, struct session *session,
                     const struct outbox_options *options, struct error *error)
 {
-    if (find_table(table, session, error) < 0 ||
-        find_progress(table, session, options, error) < 0 ||
-        find_index(table, session, options, error) < 0)
-        return -1;
-    return table->has_claim_index ? 0 : choose_name(table, session, options, error);
+    return find_tables(table, session, options, error) < 0
+               ? -1
+               : find_index(table, session, options, error);
 }
 
 /* *is: the same for any number of slices. */

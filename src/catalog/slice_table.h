@@ -8,7 +8,7 @@
 
 /* What order = "key" needs besides the outbox: the slice table and the claim index. */
 
-/* Fills in the slice_* fields, has_claim_index and claim_index_quoted of an existing table. */
+/* Fills in the slice_* fields, progress_exists and has_claim_index of an existing table. */
 int slices_describe(struct table *table, struct session *session,
                     const struct outbox_options *options, struct error *error);
 

@@ -2,7 +2,7 @@
 -- for, and parked ones. A row that is parked takes the place of its marked one in the outbox, and of no other that was
 -- given its id. Returns where it lies (as text), whether that is the parked table, its id and event id (NULL: not
 -- looked at), its state, and why it is parked.
--- $1 int8 how many; by ids: $2 and $3, the ids and the event ids as arrays.
+-- $1 int8 how many; by ids: $2 text[] these ids or event ids.
 WITH found AS MATERIALIZED (
     SELECT ctid AS place, {id} AS id, {if event_id_is_searched}{event_id}{else}NULL{end} AS event_id,
            CASE WHEN {id} IS NULL THEN 'without an id'
