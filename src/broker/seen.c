@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BUCKETS 4096 /* a power of two */
 #define FOLD_MS 10000
@@ -269,19 +268,15 @@ static bool is_folded(struct seen *seen, const struct seen_place *key)
 
 static void log_loss(const struct seen *seen, const struct seen_loss *loss)
 {
-    time_t seconds = (time_t)(loss->since_ms / 1000);
-    char since[32] = "";
+    char since[40];
     char hint[512];
-    struct tm utc;
 
     if (!log_limit_takes(&lines, LINES_MAX, clock_now_ms()))
         return;
-    if (gmtime_r(&seconds, &utc) != NULL)
-        (void)strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &utc);
     (void)snprintf(hint, sizeof hint,
                    "%s --sink %s --since %s says which events are missing there; "
                    "with --repair it sends them again",
-                   seen->audit, loss->sink, since);
+                   seen->audit, loss->sink, clock_utc(since, loss->since_ms, false));
     log_event(LOG_WARN,
               LOG_FIELDS(.sink = loss->sink, .destination = text_of(loss->destination),
                          .hint = seen->audit[0] != '\0' ? hint : NULL),

@@ -5,6 +5,7 @@
  */
 #include "cli/cli.h"
 
+#include "base/clock.h"
 #include "broker/broker.h"
 #include "cli/terminal.h"
 #include "route/match.h"
@@ -13,11 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LAST_DEFAULT 10
-#define TIME_BYTES 32
+#define TIME_BYTES 40
 
 /* A message, as it will be printed. */
 struct shown {
@@ -40,14 +40,7 @@ struct peeking {
 /* NULL: the message has none. */
 static struct text time_text(int64_t time_ms, char *out)
 {
-    time_t seconds = (time_t)(time_ms / 1000);
-    struct tm utc;
-    size_t len = strftime(out, TIME_BYTES, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &utc));
-
-    if (time_ms < 0)
-        return (struct text){NULL, 0};
-    (void)snprintf(out + len, TIME_BYTES - len, ".%03dZ", (int)(time_ms % 1000));
-    return text_of(out);
+    return text_of(time_ms >= 0 ? clock_utc(out, time_ms, true) : NULL);
 }
 
 static char *write_json(const struct peeking *peeking, const struct held *held)
