@@ -34,7 +34,7 @@
 
 static void add_header(rd_kafka_headers_t *headers, const struct header *header)
 {
-    /* Fails only for arguments that rules_kafka_headers has refused. */
+    /* Fails only for arguments that rules_headers has refused. */
     (void)rd_kafka_header_add(headers, header->name.data, (ssize_t)header->name.len,
                               header->value.data, (ssize_t)header->value.len);
 }
@@ -307,7 +307,8 @@ static void check_message(struct kafka *kafka, struct message *message)
     const char *broken = is_new ? rules_kafka_topic(message->destination) : NULL;
 
     if (broken == NULL)
-        broken = rules_kafka_headers(&kafka->base.headers, message->headers, message->header_count);
+        broken =
+            rules_headers(&kafka->base.headers, message->headers, message->header_count, false);
     if (broken != NULL)
         batch_refuse(kafka->batch, message, VERDICT_REJECTED, "%s", broken);
     else if (is_new && !sink_allows(kafka->base.options, message->destination))
