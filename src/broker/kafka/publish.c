@@ -152,7 +152,6 @@ static void judge_failed(struct kafka *kafka, struct message *message,
     case KAFKA_ACKNOWLEDGED:
         break;
     case KAFKA_POISON:
-    case KAFKA_NEIGHBOUR:
     case KAFKA_UNKNOWN_ERROR:
         /* rd_kafka_message_errstr is not used because it may return the payload as text. */
         if (kafka->in_chunks && (report->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
@@ -175,7 +174,6 @@ static void judge_failed(struct kafka *kafka, struct message *message,
         kafka->unanswered++;
         break;
     case KAFKA_PARTITION_DOWN:
-    case KAFKA_MAYBE_STORED:
         if (report->partition >= 0)
             kafka->silent[kafka->silent_count++] = (struct kafka_silent){
                 message, kafka_topic_find(kafka, message->destination), report->partition};
@@ -247,7 +245,6 @@ static void conclude_handover(struct kafka *kafka, struct message *message,
     case KAFKA_POISON:
         refuse_size(kafka, message, code);
         break;
-    case KAFKA_NEIGHBOUR:
     case KAFKA_UNKNOWN_ERROR:
         batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", rd_kafka_err2str(code));
         break;
@@ -260,7 +257,6 @@ static void conclude_handover(struct kafka *kafka, struct message *message,
         break;
     case KAFKA_BROKER_DOWN:
     case KAFKA_PARTITION_DOWN:
-    case KAFKA_MAYBE_STORED:
     case KAFKA_FATAL:
         kafka->broken = true;
         kafka->unanswered++;
