@@ -47,27 +47,16 @@ static char *write_json(const struct peeking *peeking, const struct held *held)
 {
     bool has_partitions = strcmp(peeking->sink->type, "kafka") == 0;
     char time[TIME_BYTES];
-    const struct {
-        const char *name;
-        json_t *value;
-    } members[] = {
-        {"sink", json_string(peeking->sink->name)},
-        {"destination", terminal_json(held->destination)},
-        {"partition", has_partitions ? json_integer(held->partition) : json_null()},
-        {"position", json_integer(held->position)},
-        {"time", terminal_json(time_text(held->time_ms, time))},
-        {"event_id", terminal_json(held->event_id)},
-        {"key", terminal_json(held->key)},
-        {"headers", terminal_json_headers(held->headers, held->header_count)},
-        {"payload", terminal_json(held->payload)},
-    };
-    json_t *object = json_object();
-    bool is_whole = true;
-    char *line;
+    json_t *object =
+        json_pack("{s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "sink", peeking->sink->name,
+                  "destination", terminal_json(held->destination), "partition",
+                  has_partitions ? json_integer(held->partition) : json_null(), "position",
+                  (json_int_t)held->position, "time", terminal_json(time_text(held->time_ms, time)),
+                  "event_id", terminal_json(held->event_id), "key", terminal_json(held->key),
+                  "headers", terminal_json_headers(held->headers, held->header_count), "payload",
+                  terminal_json(held->payload));
+    char *line = json_dumps(object, JSON_COMPACT);
 
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        is_whole = json_object_set_new(object, members[i].name, members[i].value) == 0 && is_whole;
-    line = is_whole ? json_dumps(object, JSON_COMPACT) : NULL;
     json_decref(object);
     return line;
 }
