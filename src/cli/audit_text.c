@@ -2,6 +2,7 @@
 #include "cli/audit.h"
 
 #include "base/clock.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
