@@ -1,6 +1,7 @@
 #include "base/clock.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <time.h>
 
 static int64_t read_us(clockid_t clock)
@@ -29,6 +30,20 @@ int64_t clock_now_us(void)
 int64_t clock_wall_us(void)
 {
     return read_us(CLOCK_REALTIME);
+}
+
+char *clock_utc(char out[40], int64_t unix_ms, bool with_ms)
+{
+    time_t seconds = (time_t)(unix_ms / 1000);
+    struct tm utc;
+    size_t len;
+
+    out[0] = '\0';
+    if (gmtime_r(&seconds, &utc) == NULL)
+        return out;
+    len = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &utc);
+    (void)snprintf(out + len, 40 - len, with_ms ? ".%03dZ" : "Z", (int)(unix_ms % 1000));
+    return out;
 }
 
 int clock_left_ms(int64_t deadline_ms)

@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/clock.h"
+
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -7,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LINE_BYTES_MAX PIPE_BUF /* a pipe that can be written takes so much without blocking */
@@ -92,17 +93,6 @@ static void put_field(struct line *line, enum log_format format, const char *nam
         put_string(line, format, name, value, bytes_max);
 }
 
-/* RFC 3339, in UTC. */
-static void format_time(char out[40], struct timespec when)
-{
-    struct tm utc;
-    size_t len;
-
-    (void)gmtime_r(&when.tv_sec, &utc);
-    len = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &utc);
-    (void)snprintf(out + len, 40 - len, ".%03ldZ", when.tv_nsec / 1000000);
-}
-
 static void put_fields(struct line *line, enum log_format format, const struct log_fields *fields)
 {
     char since[40] = "";
@@ -112,8 +102,7 @@ static void put_fields(struct line *line, enum log_format format, const struct l
         put(line, "%d", fields->lane);
     }
     if (fields->since_ms != 0)
-        format_time(since, (struct timespec){.tv_sec = fields->since_ms / 1000,
-                                             .tv_nsec = fields->since_ms % 1000 * 1000000});
+        (void)clock_utc(since, fields->since_ms, true);
     put_field(line, format, "sink", text_of(fields->sink), SINK_BYTES_MAX);
     put_field(line, format, "destination", fields->destination, DESTINATION_BYTES_MAX);
     put_field(line, format, "row", fields->row, ROW_BYTES_MAX);
@@ -140,7 +129,7 @@ static void put_about(struct line *line, const struct log_fields *fields)
     if (fields->lane != 0)
         put(&about, ", lane %d", fields->lane);
     if (fields->since_ms != 0)
-        format_time(since, (struct timespec){.tv_sec = fields->since_ms / 1000});
+        (void)clock_utc(since, fields->since_ms / 1000 * 1000, true);
     put_shown(&about, ", sink ", text_of(fields->sink), SINK_BYTES_MAX);
     put_shown(&about, ", ", fields->destination, DESTINATION_BYTES_MAX);
     put_shown(&about, ", row ", fields->row, ROW_BYTES_MAX);
@@ -153,11 +142,8 @@ static void render_for_people(struct line *line, enum log_level level, const cha
                               const struct log_fields *fields)
 {
     char when[40];
-    struct timespec now;
 
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    format_time(when, now);
-    put(line, "%.19sZ %s", when, levels[level]);
+    put(line, "%s %s", clock_utc(when, clock_wall_us() / 1000, false), levels[level]);
     put_shown(line, ": ", text_of(text), LINE_BYTES_MAX / 4);
     if (fields != NULL) {
         put_shown(line, ": ", text_of(fields->error), ERROR_BYTES_MAX);
@@ -175,16 +161,13 @@ static void render(struct line *line, enum log_level level, const char *text,
 {
     enum log_format format = atomic_load(&line_format);
     struct line end = {.len = 0};
-    struct timespec now;
     char when[40];
 
     if (fields != NULL)
         put_fields(&end, format, fields);
     put(&end, format == LOG_JSON ? "}\n" : "\n");
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    format_time(when, now);
-    put(line, format == LOG_JSON ? "{\"time\":\"%s\",\"level\":\"%s\"" : "time=%s level=%s", when,
-        levels[level]);
+    put(line, format == LOG_JSON ? "{\"time\":\"%s\",\"level\":\"%s\"" : "time=%s level=%s",
+        clock_utc(when, clock_wall_us() / 1000, true), levels[level]);
     put_name(line, format, "msg");
     put(line, "\"");
     (void)text_escape_json(line->bytes + line->len, sizeof line->bytes - line->len - end.len - 2,

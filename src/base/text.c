@@ -40,12 +40,17 @@ struct text text_take(struct text *rest, const char *end)
     return taken;
 }
 
+uint64_t text_hash_more(uint64_t hash, struct text more)
+{
+    for (size_t i = 0; i < more.len; i++)
+        hash = (hash ^ (unsigned char)more.data[i]) * 0x100000001B3u;
+    return hash;
+}
+
 uint64_t text_hash(struct text text)
 {
-    uint64_t hash = 0xCBF29CE484222325u;
+    uint64_t hash = text_hash_more(TEXT_HASH_START, text);
 
-    for (size_t i = 0; i < text.len; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001B3u;
     return hash ^ hash >> 32;
 }
 
@@ -284,7 +289,7 @@ char *text_format_size(char *out, size_t size, int64_t bytes)
     return format_with_unit(out, size, bytes, size_units);
 }
 
-static bool is_printable(struct text text, bool lines)
+bool text_is_printable(struct text text, bool lines)
 {
     for (size_t at = 0; at < text.len;) {
         char byte = text.data[at];
@@ -302,7 +307,7 @@ char *text_show(char *out, size_t size, struct text text, bool lines)
 {
     size_t len;
 
-    if (!is_printable(text, lines))
+    if (!text_is_printable(text, lines))
         return text_escape(out, size, text.data, text.len);
     len = text.len < size ? text.len : text_cut(text, size - sizeof "...").len;
     memcpy(out, text.data, len);

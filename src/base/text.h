@@ -22,6 +22,10 @@ bool text_equal(struct text a, struct text b);
 struct text text_take(struct text *rest, const char *end);
 /* FNV-1a (Fowler, Noll, Vo), 64 bits, of which the lower ones are mixed with the upper. */
 uint64_t text_hash(struct text text);
+/* The same of a text that comes in parts, without the mixing: the hash of what stands before, at
+ * first TEXT_HASH_START, goes on with this part. */
+#define TEXT_HASH_START UINT64_C(0xCBF29CE484222325)
+uint64_t text_hash_more(uint64_t hash, struct text more);
 
 /*
  * Escapes control characters (text_is_control), backslashes and invalid UTF-8 as C does, so that
@@ -48,6 +52,8 @@ uint32_t text_utf8_code(const char *data, size_t len);
  * which text is shown in another order than it is stored. */
 bool text_is_control(const char *data, size_t len);
 bool text_is_utf8(const char *data, size_t len);
+/* Whether it is UTF-8 without control characters; with `lines`, newlines and tabs are allowed. */
+bool text_is_printable(struct text text, bool lines);
 /* The longest beginning of at most `max` bytes that cuts no character of UTF-8 in two. */
 struct text text_cut(struct text text, size_t max);
 /* vsnprintf(), which cuts no character in two either. */

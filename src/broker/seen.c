@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BUCKETS 4096 /* a power of two */
 #define FOLD_MS 10000
@@ -53,19 +52,6 @@ struct seen {
 };
 
 static struct log_limit lines = {.lines = "losses of acknowledged messages"};
-
-static const char *const kind_names[SEEN_KINDS] = {
-    [SEEN_WENT_BACK] = "went_back",
-    [SEEN_MISSING] = "missing",
-    [SEEN_MADE_ANEW] = "made_anew",
-    [SEEN_OTHER_CLUSTER] = "other_cluster",
-    [SEEN_FEWER_PARTITIONS] = "fewer_partitions",
-};
-
-const char *seen_kind_name(enum seen_kind kind)
-{
-    return kind_names[kind];
-}
 
 struct seen *seen_new(const char *audit)
 {
@@ -232,14 +218,13 @@ static void visit_sink(struct seen *seen, const char *sink, struct extent *exten
                 visit(place, extent);
 }
 
-/* One partition that went back says nothing of the others. Returns since when something had been
+/* What one partition has lost says nothing of the others. Returns since when something had been
  * acknowledged; 0: nothing was. */
-static int64_t visit_lost(struct seen *seen, const struct seen_place *key, enum seen_kind kind,
-                          bool forgets)
+static int64_t visit_lost(struct seen *seen, const struct seen_place *key, bool forgets)
 {
     struct extent extent = {.forgets = forgets};
 
-    if (kind == SEEN_WENT_BACK)
+    if (key->partition != SEEN_WHOLE)
         visit(find(seen, key), &extent);
     else if (key->destination.len > 0)
         visit_destination(seen, key, &extent);
@@ -269,19 +254,15 @@ static bool is_folded(struct seen *seen, const struct seen_place *key)
 
 static void log_loss(const struct seen *seen, const struct seen_loss *loss)
 {
-    time_t seconds = (time_t)(loss->since_ms / 1000);
-    char since[32] = "";
+    char since[40];
     char hint[512];
-    struct tm utc;
 
     if (!log_limit_takes(&lines, LINES_MAX, clock_now_ms()))
         return;
-    if (gmtime_r(&seconds, &utc) != NULL)
-        (void)strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &utc);
     (void)snprintf(hint, sizeof hint,
                    "%s --sink %s --since %s says which events are missing there; "
                    "with --repair it sends them again",
-                   seen->audit, loss->sink, since);
+                   seen->audit, loss->sink, clock_utc(since, loss->since_ms, false));
     log_event(LOG_WARN,
               LOG_FIELDS(.sink = loss->sink, .destination = text_of(loss->destination),
                          .hint = seen->audit[0] != '\0' ? hint : NULL),
@@ -303,11 +284,10 @@ static void merge_loss(struct seen *seen, const struct seen_loss *loss)
     (void)snprintf(kept->text, sizeof kept->text, "several destinations have lost messages");
 }
 
-static void record(struct seen *seen, const struct seen_place *key, enum seen_kind kind,
-                   int64_t first_ms, const char *text)
+static void record(struct seen *seen, const struct seen_place *key, int64_t first_ms,
+                   const char *text)
 {
-    struct seen_loss loss = {
-        .kind = kind, .at_ms = clock_wall_us() / 1000, .since_ms = first_ms - SINCE_MARGIN_MS};
+    struct seen_loss loss = {.since_ms = first_ms - SINCE_MARGIN_MS};
 
     (void)snprintf(loss.sink, sizeof loss.sink, "%s", key->sink);
     (void)snprintf(loss.destination, sizeof loss.destination, "%.*s", (int)key->destination.len,
@@ -325,20 +305,17 @@ static struct place *cluster_of(struct seen *seen, const char *sink)
     return find_or_add(seen, &(struct seen_place){sink, {NULL, 0}, SEEN_WHOLE});
 }
 
-static bool lose(struct seen *seen, const struct seen_place *key, enum seen_kind kind,
-                 const char *text)
+static void lose(struct seen *seen, const struct seen_place *key, const char *text)
 {
-    int64_t first_ms = visit_lost(seen, key, kind, true);
-
+    int64_t first_ms = visit_lost(seen, key, true);
     struct place *cluster = cluster_of(seen, key->sink);
 
     if (first_ms == 0)
-        return false;
+        return;
     if (cluster != NULL)
         cluster->checked_ms = 0; /* where one is lost, others may be */
     if (!is_folded(seen, key))
-        record(seen, key, kind, first_ms, text);
-    return true;
+        record(seen, key, first_ms, text);
 }
 
 /* ---- what callers say ---- */
@@ -405,7 +382,7 @@ static void went_back(struct seen *seen, const struct seen_place *key, int64_t f
         (void)snprintf(end, sizeof end, "%s %lld", what, (long long)position);
     (void)snprintf(text, sizeof text, "%s%s, but %lld had been acknowledged before", partition, end,
                    (long long)floor);
-    (void)lose(seen, key, SEEN_WENT_BACK, text);
+    lose(seen, key, text);
 }
 
 bool seen_acknowledged(struct seen *seen, const struct seen_place *key, int64_t floor,
@@ -450,54 +427,45 @@ bool seen_check_is_due(struct seen *seen, const char *sink, int64_t interval_ms)
     return is_due;
 }
 
-static bool identify(struct seen *seen, const struct seen_place *key, const char *identity)
+static void identify(struct seen *seen, const struct seen_place *key, const char *identity)
 {
     bool is_cluster = key->destination.len == 0;
     struct place *place = find_or_add(seen, key);
-    bool is_lost = false;
     char text[256];
 
     if (place == NULL || strcmp(place->identity, identity) == 0)
-        return true;
+        return;
     if (place->identity[0] != '\0') {
         (void)snprintf(text, sizeof text,
                        is_cluster ? "the servers belong to cluster %s, and belonged to %s before"
                                   : "it was made anew at %s; the one before was made at %s",
                        identity, place->identity);
-        is_lost = lose(seen, key, is_cluster ? SEEN_OTHER_CLUSTER : SEEN_MADE_ANEW, text);
+        lose(seen, key, text);
     }
     /* Looked up again: recording a loss may have evicted it. */
     place = find_or_add(seen, key);
     if (place == NULL)
-        return !is_lost;
+        return;
     (void)snprintf(place->identity, sizeof place->identity, "%s", identity);
     place->changed = true;
-    return !is_lost;
 }
 
-bool seen_identify(struct seen *seen, const struct seen_place *key, const char *identity)
+void seen_identify(struct seen *seen, const struct seen_place *key, const char *identity)
 {
-    bool is_same;
-
     if (seen == NULL || strlen(identity) >= SEEN_IDENTITY_BYTES)
-        return true;
+        return;
     (void)pthread_mutex_lock(&seen->mutex);
-    is_same = identify(seen, key, identity);
+    identify(seen, key, identity);
     (void)pthread_mutex_unlock(&seen->mutex);
-    return is_same;
 }
 
-bool seen_lost(struct seen *seen, const struct seen_place *key, enum seen_kind kind,
-               const char *text)
+void seen_lost(struct seen *seen, const struct seen_place *key, const char *text)
 {
-    bool is_lost;
-
     if (seen == NULL)
-        return false;
+        return;
     (void)pthread_mutex_lock(&seen->mutex);
-    is_lost = lose(seen, key, kind, text);
+    lose(seen, key, text);
     (void)pthread_mutex_unlock(&seen->mutex);
-    return is_lost;
 }
 
 /* ---- what the process fetches and gives back ---- */

@@ -42,21 +42,10 @@ struct seen_place {
 #define SEEN_WHOLE (-1)
 #define SEEN_NOTHING (-1) /* a position below all others: nothing is known */
 
-enum seen_kind {
-    SEEN_WENT_BACK,     /* positions that had been acknowledged are gone or were given out again */
-    SEEN_MISSING,       /* the destination does not exist any more */
-    SEEN_MADE_ANEW,     /* it is another one of the same name */
-    SEEN_OTHER_CLUSTER, /* the servers belong to another cluster */
-    SEEN_FEWER_PARTITIONS, /* the topic has fewer partitions, so it was made anew */
-};
-#define SEEN_KINDS 5
-
 struct seen_loss {
     char sink[SEEN_NAME_BYTES];
     char destination[SEEN_NAME_BYTES]; /* "": the cluster, or several destinations */
-    enum seen_kind kind;
     char text[512];   /* what was found, a clause without the sink's and the destination's name */
-    int64_t at_ms;    /* when, of CLOCK_REALTIME */
     int64_t since_ms; /* nothing that was sent before this is concerned */
 };
 
@@ -84,14 +73,13 @@ bool seen_acknowledged(struct seen *seen, const struct seen_place *place, int64_
 bool seen_end(struct seen *seen, const struct seen_place *place, int64_t floor, int64_t end);
 /*
  * What the broker says the place is: a cluster's id, a topic's id, the time at which a stream was
- * made. The first is remembered. False: it is another one, which is a loss unless nothing has been
- * acknowledged there; the new one is remembered.
+ * made. It is remembered. Another one than before is a loss unless nothing has been acknowledged
+ * there.
  */
-bool seen_identify(struct seen *seen, const struct seen_place *place, const char *identity);
+void seen_identify(struct seen *seen, const struct seen_place *place, const char *identity);
 /* A loss that was found in another way, unless nothing has been acknowledged at the destination,
- * or in the cluster. `text` as in struct seen_loss. Whether it was one. */
-bool seen_lost(struct seen *seen, const struct seen_place *place, enum seen_kind kind,
-               const char *text);
+ * or in the cluster. `text` as in struct seen_loss. */
+void seen_lost(struct seen *seen, const struct seen_place *place, const char *text);
 
 /* Whether the sink is to be compared with what is remembered, as that was done longer ago, or a
  * loss was found since. It counts as done then: one lane does it for all. */
@@ -100,8 +88,6 @@ bool seen_check_is_due(struct seen *seen, const char *sink, int64_t interval_ms)
 /* Moves up to `max` losses that were not fetched yet to `losses`, the oldest first. Returns how
  * many. */
 int seen_take_losses(struct seen *seen, struct seen_loss *losses, int max);
-/* The word for a kind, static text, for columns and metrics: "went_back". */
-const char *seen_kind_name(enum seen_kind kind);
 
 /* What is kept across a restart of the process. */
 struct seen_memory {

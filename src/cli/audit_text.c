@@ -1,10 +1,11 @@
 /* How the findings of `audit` are shown. */
 #include "cli/audit.h"
 
+#include "base/clock.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define LINE_BYTES 2048
 
@@ -50,16 +51,6 @@ static const char *stream_of(const struct auditing *auditing, int sink)
     return auditing->config->relay.sinks[sink].stream;
 }
 
-static const char *time_text(char text[32], int64_t ms)
-{
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm utc;
-
-    if (gmtime_r(&seconds, &utc) == NULL || strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
-        return "";
-    return text;
-}
-
 /* ---- for programs ---- */
 
 static void print_json(json_t *object)
@@ -93,20 +84,21 @@ static void show_json(const struct auditing *auditing, const struct audit_findin
     const char *topic = topic_of(auditing, finding);
     bool has_row = finding->id.data != NULL;
     bool has_message = finding->position >= 0;
-    char sent[32];
-    char stored[32];
+    char sent[40];
+    char stored[40];
 
     print_json(json_pack(
         "{s:s, s:s, s:o*, s:o*, s:s*, s:o*, s:s*, s:o*, s:o*, s:s*, s:o*}", /* *: left out if NULL
                                                                              */
         "finding", kinds[finding->kind].name, "sink", name_of_sink(auditing, finding->sink), "id",
         as_json(has_row && is_numbered(auditing) ? finding->event_id : finding->id), "event_id",
-        as_json(finding->event_id), "sent_at", has_row ? time_text(sent, finding->sent_ms) : NULL,
-        "topic", topic != NULL ? as_json(text_of(topic)) : NULL, "stream",
+        as_json(finding->event_id), "sent_at",
+        has_row ? clock_utc(sent, finding->sent_ms, false) : NULL, "topic",
+        topic != NULL ? as_json(text_of(topic)) : NULL, "stream",
         topic == NULL ? stream_of(auditing, finding->sink) : NULL, "partition",
         topic != NULL && finding->partition >= 0 ? json_integer(finding->partition) : NULL,
         topic != NULL ? "offset" : "sequence", has_message ? json_integer(finding->position) : NULL,
-        "at", has_message ? time_text(stored, finding->time_ms) : NULL, "after",
+        "at", has_message ? clock_utc(stored, finding->time_ms, false) : NULL, "after",
         finding->kind == AUDIT_LATE ? json_integer(finding->after) : NULL));
 }
 
@@ -158,7 +150,7 @@ static char *line_of(const struct auditing *auditing, const struct audit_finding
         (void)fprintf(out, "row %s, ", text_show(safe, sizeof safe, finding->id, false));
     (void)fprintf(out, "event %s", text_show(safe, sizeof safe, finding->event_id, false));
     if (finding->kind == AUDIT_MISSING)
-        (void)fprintf(out, ", sent %s", time_text(safe, finding->sent_ms));
+        (void)fprintf(out, ", sent %s", clock_utc(safe, finding->sent_ms, false));
     if (topic != NULL)
         (void)fprintf(out, ", topic %s", text_show(safe, sizeof safe, text_of(topic), false));
     else

@@ -75,6 +75,9 @@ struct arguments {
     struct text steps;
 };
 
+/* Runs a command. */
+typedef enum exit_status cli_command(const struct arguments *arguments, struct config *config);
+
 /* A block of commands.txt. */
 struct command {
     char name[16];
@@ -83,7 +86,7 @@ struct command {
     struct text rules;    /* what it takes, and its steps */
     struct text details;  /* lines on options and examples; "": none */
     bool needs_config;    /* loads the configuration before it runs; config is NULL otherwise */
-    enum exit_status (*run)(const struct arguments *arguments, struct config *config);
+    cli_command *run;
 };
 
 /* What a program is: its commands, and what `help` says of it. */
@@ -92,11 +95,11 @@ struct program {
     const char *commands; /* commands.txt, with a NUL at its end */
     struct own_command {  /* the commands of C code; ends with a name of NULL */
         const char *name;
-        enum exit_status (*run)(const struct arguments *arguments, struct config *config);
+        cli_command *run;
         bool needs_no_config;
     } const *own;
     /* The other commands; NULL: there is none. */
-    enum exit_status (*other)(const struct arguments *arguments, struct config *config);
+    cli_command *other;
     const char *lacks; /* commands that the program for PostgreSQL alone has, between blanks */
 };
 
@@ -146,25 +149,10 @@ void cli_flush(void);
  * after such a failure of a command that had succeeded. */
 enum exit_status cli_check_output(enum exit_status status);
 
-enum exit_status cli_run(const struct arguments *arguments, struct config *config);
-enum exit_status cli_init(const struct arguments *arguments, struct config *config);
-enum exit_status cli_check(const struct arguments *arguments, struct config *config);
-enum exit_status cli_introspect(const struct arguments *arguments, struct config *config);
-enum exit_status cli_explain(const struct arguments *arguments, struct config *config);
-enum exit_status cli_status(const struct arguments *arguments, struct config *config);
-enum exit_status cli_health(const struct arguments *arguments, struct config *config);
-enum exit_status cli_emit(const struct arguments *arguments, struct config *config);
+cli_command cli_run, cli_init, cli_check, cli_introspect, cli_explain, cli_status, cli_health,
+    cli_emit, cli_desk, cli_purge, cli_audit, cli_peek, cli_sql, cli_config, cli_version, cli_help;
 /* Why nothing of this name can be paused; NULL: it can. `what` is SINK, PATTERN or KEY. */
 const char *cli_pause_problem(struct text what, const char *name,
                               const struct relay_options *relay);
-
-enum exit_status cli_desk(const struct arguments *arguments, struct config *config);
-enum exit_status cli_purge(const struct arguments *arguments, struct config *config);
-enum exit_status cli_audit(const struct arguments *arguments, struct config *config);
-enum exit_status cli_peek(const struct arguments *arguments, struct config *config);
-enum exit_status cli_sql(const struct arguments *arguments, struct config *config);
-enum exit_status cli_config(const struct arguments *arguments, struct config *config);
-enum exit_status cli_version(const struct arguments *arguments, struct config *config);
-enum exit_status cli_help(const struct arguments *arguments, struct config *config);
 
 #endif

@@ -57,21 +57,24 @@ static int outcome_of(const struct explained *row, const struct message *message
 
 /* ---- for programs ---- */
 
+static json_t *number_or_null(bool is_known, int64_t number)
+{
+    return is_known ? json_integer(number) : json_null();
+}
+
 static void set_sink(json_t *object, const struct explaining *explaining,
                      const struct message *message)
 {
-    const struct sink_options *sink = &explaining->config->relay.sinks[message->sink];
+    json_t *members = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o}", "sink",
+                                explaining->config->relay.sinks[message->sink].name, "reachable",
+                                explaining->reachable[message->sink], "destination",
+                                terminal_json(message->destination), "partition",
+                                number_or_null(message->partition >= 0, message->partition), "key",
+                                terminal_json(message->route_key), "headers",
+                                terminal_json_headers(message->headers, message->header_count));
 
-    (void)json_object_set_new(object, "sink", json_string(sink->name));
-    (void)json_object_set_new(object, "reachable",
-                              json_boolean(explaining->reachable[message->sink]));
-    (void)json_object_set_new(object, "destination", terminal_json(message->destination));
-    (void)json_object_set_new(object, "partition",
-                              message->partition >= 0 ? json_integer(message->partition)
-                                                      : json_null());
-    (void)json_object_set_new(object, "key", terminal_json(message->route_key));
-    (void)json_object_set_new(object, "headers",
-                              terminal_json_headers(message->headers, message->header_count));
+    (void)json_object_update(object, members);
+    json_decref(members);
 }
 
 /* Who may ask may read the row. */
@@ -83,29 +86,21 @@ static const char *reason_of(const struct message *message)
 static void print_json(const struct explaining *explaining, const struct explained *row,
                        const struct message *message, int route)
 {
-    json_t *object = json_object();
+    const char *reason = message->reason != NULL ? reason_of(message) : NULL;
+    json_t *object = json_pack(
+        "{s:o, s:o, s:b, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "id",
+        terminal_json(message_row_id(message)), "event_id", terminal_json(message->event_id),
+        "parked", row->is_parked, "state", terminal_json(text_of(row->state)), "error",
+        terminal_json(text_of(row->error)), "outcome", outcomes[outcome_of(row, message)].name,
+        "reason", terminal_json(text_of(reason)), "due_in_ms",
+        number_or_null(message->due_ms > 0, message->due_ms), "topic",
+        terminal_json(message->topic), "route", number_or_null(route >= 0, route + 1));
     char *line;
 
-    (void)json_object_set_new(object, "id", terminal_json(message_row_id(message)));
-    (void)json_object_set_new(object, "event_id", terminal_json(message->event_id));
-    (void)json_object_set_new(object, "parked", json_boolean(row->is_parked));
-    (void)json_object_set_new(object, "state", terminal_json(text_of(row->state)));
-    (void)json_object_set_new(
-        object, "error", row->error != NULL ? terminal_json(text_of(row->error)) : json_null());
-    (void)json_object_set_new(object, "outcome",
-                              json_string(outcomes[outcome_of(row, message)].name));
-    (void)json_object_set_new(object, "reason",
-                              message->reason != NULL ? terminal_json(text_of(reason_of(message)))
-                                                      : json_null());
-    (void)json_object_set_new(object, "due_in_ms",
-                              message->due_ms > 0 ? json_integer(message->due_ms) : json_null());
-    (void)json_object_set_new(object, "topic", terminal_json(message->topic));
-    (void)json_object_set_new(object, "route", route >= 0 ? json_integer(route + 1) : json_null());
     if (message->sink >= 0)
         set_sink(object, explaining, message);
     (void)json_object_set_new(object, "payload_bytes",
-                              message->payload_len >= 0 ? json_integer(message->payload_len)
-                                                        : json_null());
+                              number_or_null(message->payload_len >= 0, message->payload_len));
     line = json_dumps(object, JSON_COMPACT);
     json_decref(object);
     if (line != NULL)

@@ -8,10 +8,11 @@
 
 extern const char embedded_inbox[]; /* config/inbox.sql */
 
-static enum exit_status print_and_free(char *sql)
+/* sql == NULL: it fails with this error; NULL: no memory. */
+static enum exit_status print_and_free(char *sql, const struct error *error)
 {
     if (sql == NULL)
-        return EXIT_RUNTIME;
+        return error != NULL ? cli_fail(error) : EXIT_RUNTIME;
     (void)fputs(sql, stdout);
     free(sql);
     return EXIT_DONE;
@@ -121,7 +122,7 @@ static enum exit_status create(struct admin *admin, const struct arguments *argu
     status = cli_fail(&error);
     if (missing == NULL)
         return status;
-    (void)print_and_free(missing);
+    (void)print_and_free(missing, NULL);
     (void)fprintf(stderr, "outbox-relay: next: run this SQL as the owner of the table, for example"
                           " through psql; then: outbox-relay init\n");
     return EXIT_BY_HAND;
@@ -137,27 +138,23 @@ static enum exit_status print(struct admin *admin, const struct arguments *argum
         sql = admin_schema_sql(admin, &error);
         if (sql == NULL)
             print_columns(admin);
-        status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
+        status = print_and_free(sql, &error);
     }
-    if (status == EXIT_DONE && arguments->order_trigger && admin_has_table(admin)) {
-        sql = admin_order_sql(admin, &error);
-        status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
-    }
+    if (status == EXIT_DONE && arguments->order_trigger && admin_has_table(admin))
+        status = print_and_free(admin_order_sql(admin, &error), &error);
     if (status == EXIT_DONE && arguments->notify)
-        status = print_and_free(admin_notify_sql(admin));
-    if (status == EXIT_DONE && arguments->grant != NULL) {
-        sql = admin_grant_sql(admin, arguments->grant, &error);
-        status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
-    }
-    if (status == EXIT_DONE && arguments->feed != NULL) {
-        sql = admin_feed_sql(admin, arguments->feed, arguments->order_trigger, &error);
-        status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
-    }
+        status = print_and_free(admin_notify_sql(admin), NULL);
+    if (status == EXIT_DONE && arguments->grant != NULL)
+        status = print_and_free(admin_grant_sql(admin, arguments->grant, &error), &error);
+    if (status == EXIT_DONE && arguments->feed != NULL)
+        status = print_and_free(
+            admin_feed_sql(admin, arguments->feed, arguments->order_trigger, &error), &error);
     return status;
 }
 
 enum exit_status cli_init(const struct arguments *arguments, struct config *config)
 {
+    bool prints = arguments->print || arguments->grant != NULL || arguments->feed != NULL;
     struct error error;
     struct admin *admin;
     enum exit_status status;
@@ -173,19 +170,11 @@ enum exit_status cli_init(const struct arguments *arguments, struct config *conf
         return EXIT_DONE;
     }
     admin = admin_open(&config->relay.outbox, &error);
-    if (admin == NULL)
-        return cli_fail(&error);
-    if ((arguments->order_trigger && admin_order(admin, &error) < 0) ||
-        (arguments->partitions > 0 && admin_partition(admin, arguments->partitions, &error) < 0)) {
-        admin_close(admin);
-        return cli_fail(&error);
-    }
-    if (arguments->print || arguments->grant != NULL || arguments->feed != NULL) {
-        status = print(admin, arguments);
-        admin_close(admin);
-        return status;
-    }
-    status = create(admin, arguments);
+    if (admin == NULL || (arguments->order_trigger && admin_order(admin, &error) < 0) ||
+        (arguments->partitions > 0 && admin_partition(admin, arguments->partitions, &error) < 0))
+        status = cli_fail(&error);
+    else
+        status = prints ? print(admin, arguments) : create(admin, arguments);
     admin_close(admin);
-    return status == EXIT_DONE ? cli_make_destinations(&config->relay) : status;
+    return status == EXIT_DONE && !prints ? cli_make_destinations(&config->relay) : status;
 }

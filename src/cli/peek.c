@@ -5,6 +5,7 @@
  */
 #include "cli/cli.h"
 
+#include "base/clock.h"
 #include "broker/broker.h"
 #include "cli/terminal.h"
 #include "route/match.h"
@@ -13,11 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LAST_DEFAULT 10
-#define TIME_BYTES 32
+#define TIME_BYTES 40
 
 /* A message, as it will be printed. */
 struct shown {
@@ -40,41 +40,23 @@ struct peeking {
 /* NULL: the message has none. */
 static struct text time_text(int64_t time_ms, char *out)
 {
-    time_t seconds = (time_t)(time_ms / 1000);
-    struct tm utc;
-    size_t len = strftime(out, TIME_BYTES, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &utc));
-
-    if (time_ms < 0)
-        return (struct text){NULL, 0};
-    (void)snprintf(out + len, TIME_BYTES - len, ".%03dZ", (int)(time_ms % 1000));
-    return text_of(out);
+    return text_of(time_ms >= 0 ? clock_utc(out, time_ms, true) : NULL);
 }
 
 static char *write_json(const struct peeking *peeking, const struct held *held)
 {
     bool has_partitions = strcmp(peeking->sink->type, "kafka") == 0;
     char time[TIME_BYTES];
-    const struct {
-        const char *name;
-        json_t *value;
-    } members[] = {
-        {"sink", json_string(peeking->sink->name)},
-        {"destination", terminal_json(held->destination)},
-        {"partition", has_partitions ? json_integer(held->partition) : json_null()},
-        {"position", json_integer(held->position)},
-        {"time", terminal_json(time_text(held->time_ms, time))},
-        {"event_id", terminal_json(held->event_id)},
-        {"key", terminal_json(held->key)},
-        {"headers", terminal_json_headers(held->headers, held->header_count)},
-        {"payload", terminal_json(held->payload)},
-    };
-    json_t *object = json_object();
-    bool is_whole = true;
-    char *line;
+    json_t *object =
+        json_pack("{s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "sink", peeking->sink->name,
+                  "destination", terminal_json(held->destination), "partition",
+                  has_partitions ? json_integer(held->partition) : json_null(), "position",
+                  (json_int_t)held->position, "time", terminal_json(time_text(held->time_ms, time)),
+                  "event_id", terminal_json(held->event_id), "key", terminal_json(held->key),
+                  "headers", terminal_json_headers(held->headers, held->header_count), "payload",
+                  terminal_json(held->payload));
+    char *line = json_dumps(object, JSON_COMPACT);
 
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        is_whole = json_object_set_new(object, members[i].name, members[i].value) == 0 && is_whole;
-    line = is_whole ? json_dumps(object, JSON_COMPACT) : NULL;
     json_decref(object);
     return line;
 }

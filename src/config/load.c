@@ -4,7 +4,6 @@
 #include "config/check/check.h"
 #include "config/config.h"
 #include "config/keys/value.h"
-#include "config/preset.h"
 #include "config/read/file.h"
 #include "config/read/toml.h"
 

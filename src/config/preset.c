@@ -1,4 +1,4 @@
-#include "config/preset.h"
+#include "config/parts.h"
 
 #include "base/text.h"
 #include "config/config.h"

@@ -12,7 +12,6 @@
 #include "catalog/filter.h"
 #include "catalog/values.h"
 #include "outbox/fill.h"
-#include "outbox/numbers.h"
 #include "outbox/round.h"
 #include "outbox/settle_rows.h"
 #include "outbox/slices/away.h"

@@ -2,7 +2,6 @@
  * Connects a lane: opens the session, describes and checks the table, and prepares the statements
  * in one round trip, but for those of claims that ask for fewer rows, which few sessions need.
  */
-#include "outbox/position.h"
 #include "outbox/refused.h"
 
 #include "base/log.h"

@@ -1,4 +1,4 @@
-#include "outbox/numbers.h"
+#include "outbox/state.h"
 
 #include "base/clock.h"
 #include "base/log.h"

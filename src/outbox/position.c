@@ -1,4 +1,4 @@
-#include "outbox/position.h"
+#include "outbox/state.h"
 
 #include "base/log.h"
 #include "catalog/partitions.h"

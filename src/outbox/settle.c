@@ -8,7 +8,6 @@
  * number of rows than it was given. What happens to rows that
  * PostgreSQL refuses is in refused.c.
  */
-#include "outbox/numbers.h"
 #include "outbox/refused.h"
 
 #include "base/clock.h"

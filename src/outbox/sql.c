@@ -56,22 +56,18 @@ static const struct outbox_options *options_of(const void *about)
     return ((const struct lane_facts *)about)->slices->tables.options;
 }
 
+enum { LIMIT, INLINE_BYTES, BATCH_BYTES, RELEASE_MAX };
+
 static int put_number(FILE *out, const void *about, const struct sql_fact *fact)
 {
-    const struct {
-        const char *name;
-        int64_t number;
-    } numbers[] = {
-        {"limit", statement_of(about)->limit},
-        {"inline_bytes", statement_of(about)->inline_bytes},
-        {"batch_bytes", options_of(about)->batch_bytes},
-        {"release_max", (int64_t)RELEASE_BATCHES * options_of(about)->batch},
+    const int64_t numbers[] = {
+        [LIMIT] = statement_of(about)->limit,
+        [INLINE_BYTES] = statement_of(about)->inline_bytes,
+        [BATCH_BYTES] = options_of(about)->batch_bytes,
+        [RELEASE_MAX] = (int64_t)RELEASE_BATCHES * options_of(about)->batch,
     };
-    size_t at = 0;
 
-    while (strcmp(numbers[at].name, fact->name) != 0)
-        at++;
-    return fprintf(out, "%" PRId64, numbers[at].number) < 0 ? -1 : 0;
+    return fprintf(out, "%" PRId64, numbers[fact->column]) < 0 ? -1 : 0;
 }
 
 /* The values of the rows are computed by expressions. */
@@ -125,10 +121,10 @@ static int put_locked_key_text(FILE *out, const void *about)
 }
 
 static const struct sql_fact facts[] = {
-    {"limit", .put_named = put_number},
-    {"inline_bytes", .put_named = put_number},
-    {"batch_bytes", .put_named = put_number},
-    {"release_max", .put_named = put_number},
+    {"limit", .put_named = put_number, .column = LIMIT},
+    {"inline_bytes", .put_named = put_number, .column = INLINE_BYTES},
+    {"batch_bytes", .put_named = put_number, .column = BATCH_BYTES},
+    {"release_max", .put_named = put_number, .column = RELEASE_MAX},
     {"key_bytes_max", .text = FACT_NUMBER(CLAIM_KEY_BYTES_MAX)},
     {"meta_bytes_max", .text = FACT_NUMBER(CLAIM_META_BYTES_MAX)},
     {"few_parked", .text = FACT_NUMBER(FEW_PARKED)},

@@ -607,8 +607,8 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
     *lane = (struct lane){.number = number, .options = options, .memory = memory, .stop = stop};
     lane_report_init(&lane->report, number);
     lane->random = (uint32_t)clock_now_ms() * 2654435761U + (uint32_t)number;
-    lane->sinks = (struct lane_sinks){
-        .lane = number, .options = options, .report = &lane->report, .random = lane->random};
+    lane->sinks =
+        (struct lane_sinks){.options = options, .report = &lane->report, .random = lane->random};
     (void)snprintf(part, sizeof part, "%d", number);
     lane_name_session(name, sizeof name, part);
     lane->outbox = outbox_open(&options->outbox, &options->routes, name);

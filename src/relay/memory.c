@@ -6,7 +6,6 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* Each place that has changed is a row that is replaced, so many places are written less often. */
 #define STORE_MS 5000
@@ -81,13 +80,10 @@ static void pack_place(void *closure, const struct seen_memory *memory)
 
 static json_t *pack_since(int64_t since_ms)
 {
-    time_t seconds = (time_t)(since_ms / 1000);
-    struct tm utc;
-    char text[32];
+    char text[40];
 
-    if (since_ms <= 0 || gmtime_r(&seconds, &utc) == NULL)
+    if (since_ms <= 0 || clock_utc(text, since_ms, false)[0] == '\0')
         return json_null();
-    (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
     return json_string(text);
 }
 

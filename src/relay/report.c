@@ -15,7 +15,8 @@ static void add(_Atomic uint64_t *counter, uint64_t value)
                           memory_order_relaxed);
 }
 
-void histogram_count(struct histogram *histogram, int64_t value)
+/* A negative value counts as 0. */
+static void histogram_count(struct histogram *histogram, int64_t value)
 {
     const struct histogram_scale *scale = histogram->scale;
     int bucket = scale->count;
@@ -29,7 +30,7 @@ void histogram_count(struct histogram *histogram, int64_t value)
     add(&histogram->sum, (uint64_t)value);
 }
 
-void histogram_add(struct histogram_sum *sum, const struct histogram *histogram)
+static void histogram_add(struct histogram_sum *sum, const struct histogram *histogram)
 {
     sum->scale = histogram->scale;
     for (int i = 0; i <= histogram->scale->count; i++)

@@ -85,10 +85,6 @@ struct histogram_sum {
     uint64_t sum;
 };
 
-/* A negative value counts as 0. */
-void histogram_count(struct histogram *histogram, int64_t value);
-void histogram_add(struct histogram_sum *sum, const struct histogram *histogram);
-
 /* ---- what a lane writes ---- */
 
 /* One lane's view of the database or of a sink. Times are those of clock_now_ms(). */

@@ -21,7 +21,6 @@ struct sink_state {
 #define RETRY_MAX_MS 4000
 
 struct lane_sinks {
-    int lane; /* the lane's number, for the log */
     const struct relay_options *options;
     struct lane_report *report; /* the lane's report */
     struct broker *brokers[SINKS_MAX];

@@ -94,22 +94,11 @@ static bool is_token(struct text name)
     return true;
 }
 
-/* Whether the text is UTF-8 without control characters. */
-static bool is_clean(struct text text)
-{
-    for (size_t i = 0, step; i < text.len; i += step) {
-        step = text_utf8_len(text.data + i, text.len - i);
-        if (step == 0 || text_is_control(text.data + i, step))
-            return false;
-    }
-    return true;
-}
-
 const char *rules_kafka_header_name(struct text name)
 {
     if (name.len == 0)
         return "empty header name";
-    if (!is_token(name) && !is_clean(name))
+    if (!is_token(name) && !text_is_printable(name, false))
         return "invalid header name: only UTF-8 without control characters is allowed";
     return NULL;
 }
@@ -209,8 +198,8 @@ static bool is_own(const struct header_rules *rules, struct text name)
     return false;
 }
 
-static const char *check_headers(const struct header_rules *rules, const struct header *headers,
-                                 int count, bool nats)
+const char *rules_headers(const struct header_rules *rules, const struct header *headers, int count,
+                          bool nats)
 {
     size_t bytes = 0;
     int sent = 0;
@@ -234,16 +223,4 @@ static const char *check_headers(const struct header_rules *rules, const struct 
     if (sent > HEADERS_MAX)
         return "too many headers: more than 64";
     return bytes > HEADER_BYTES_MAX ? "headers larger than 16 KiB" : NULL;
-}
-
-const char *rules_kafka_headers(const struct header_rules *rules, const struct header *headers,
-                                int count)
-{
-    return check_headers(rules, headers, count, false);
-}
-
-const char *rules_nats_headers(const struct header_rules *rules, const struct header *headers,
-                               int count)
-{
-    return check_headers(rules, headers, count, true);
 }

@@ -34,12 +34,9 @@ const char *rules_kafka_header_name(struct text name);
 const char *rules_nats_header_name(struct text name);
 
 /* Of a row's headers: at most 64 and 16 KiB, with names other than the relay's own. Those that are
- * not sent do not count. */
-const char *rules_kafka_headers(const struct header_rules *rules, const struct header *headers,
-                                int count);
-/* The same; in addition values obey rules_nats_header_value(). */
-const char *rules_nats_headers(const struct header_rules *rules, const struct header *headers,
-                               int count);
+ * not sent do not count. For NATS, values obey rules_nats_header_value() in addition. */
+const char *rules_headers(const struct header_rules *rules, const struct header *headers, int count,
+                          bool nats);
 
 /* No CR, LF or NUL; no leading or trailing blank, which readers of NATS headers strip; no name of a
  * header that servers obey. NULL is allowed. */

@@ -1,12 +1,12 @@
 #include "source/json.h"
 
+#include "base/clock.h"
 #include "base/finding.h"
 #include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 json_t *number_or_null(double value)
 {
@@ -29,16 +29,9 @@ json_t *text_or_null(const char *text)
 
 json_t *pack_time(int64_t unix_ms)
 {
-    time_t seconds = (time_t)(unix_ms / 1000);
-    struct tm utc;
     char text[40];
-    size_t len;
 
-    if (unix_ms <= 0 || gmtime_r(&seconds, &utc) == NULL)
-        return json_null();
-    len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-    (void)snprintf(text + len, sizeof text - len, ".%03dZ", (int)(unix_ms % 1000));
-    return json_string(text);
+    return unix_ms > 0 ? text_or_null(clock_utc(text, unix_ms, true)) : json_null();
 }
 
 /* A copy without what is for the program alone. */

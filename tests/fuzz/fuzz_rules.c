@@ -138,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (int i = 0; i < count; i++)
         check_name(headers[i].name);
-    expect_agreement(rules_kafka_headers(&rules, headers, count), fit(headers, count, false));
-    expect_agreement(rules_nats_headers(&rules, headers, count), fit(headers, count, true));
+    expect_agreement(rules_headers(&rules, headers, count, false), fit(headers, count, false));
+    expect_agreement(rules_headers(&rules, headers, count, true), fit(headers, count, true));
     return 0;
 }

@@ -77,11 +77,11 @@ static int taken(void)
     return seen_take_losses(seen, losses, SEEN_LOSSES_MAX);
 }
 
-static void assert_lost(enum seen_kind kind)
+static void assert_lost(const char *destination, const char *text)
 {
     assert_int_equal(taken(), 1);
-    assert_string_equal(seen_kind_name(losses[0].kind), seen_kind_name(kind));
-    assert_string_equal(losses[0].destination, kind == SEEN_OTHER_CLUSTER ? "" : topic);
+    assert_non_null(strstr(losses[0].text, text));
+    assert_string_equal(losses[0].destination, destination);
 }
 
 static void make_topic_anew(int partitions)
@@ -109,7 +109,7 @@ static void restart_relay(void)
 }
 
 /* What an idle lane does until it is seen. */
-static void await_lost(enum seen_kind kind)
+static void await_lost(const char *text)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
@@ -117,7 +117,7 @@ static void await_lost(enum seen_kind kind)
         assert_true(clock_left_ms(deadline_ms) > 0);
         (void)broker_ready(broker, &error);
     }
-    assert_string_equal(seen_kind_name(losses[0].kind), seen_kind_name(kind));
+    assert_non_null(strstr(losses[0].text, text));
 }
 
 TEST(a_topic_that_was_made_anew_takes_each_message_and_the_loss_is_found)
@@ -126,7 +126,7 @@ TEST(a_topic_that_was_made_anew_takes_each_message_and_the_loss_is_found)
     make_topic_anew(PARTITIONS);
     send_events(20);
     assert_true(stored(PARTITIONS) >= 20);
-    assert_lost(SEEN_WENT_BACK);
+    assert_lost(topic, "had been acknowledged before");
     send_events(100);
     send_events(100);
     assert_int_equal(taken(), 0);
@@ -137,7 +137,7 @@ TEST(a_relay_that_starts_finds_that_the_topic_was_made_anew)
     send_events(100);
     make_topic_anew(PARTITIONS);
     restart_relay();
-    await_lost(SEEN_WENT_BACK);
+    await_lost("had been acknowledged before");
     send_events(20);
     assert_int_equal(stored(PARTITIONS), 20);
     assert_int_equal(taken(), 0);
@@ -148,7 +148,7 @@ TEST(a_topic_that_has_fewer_partitions_was_made_anew)
     send_events(100);
     make_topic_anew(1);
     restart_relay();
-    assert_lost(SEEN_FEWER_PARTITIONS);
+    assert_lost(topic, "it has fewer partitions");
     send_events(20);
     assert_int_equal(stored(1), 20);
     assert_int_equal(taken(), 0);
@@ -165,8 +165,7 @@ TEST(a_topic_that_the_relay_makes_anew_is_a_loss_and_the_first_one_is_none)
     delete_topic(topic);
     await_topic_error(topic, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
     send_events(1);
-    assert_lost(SEEN_MADE_ANEW);
-    assert_non_null(strstr(losses[0].text, "this relay has made it anew"));
+    assert_lost(topic, "this relay has made it anew");
 }
 
 TEST(a_topic_that_is_missing_is_a_loss)
@@ -176,7 +175,7 @@ TEST(a_topic_that_is_missing_is_a_loss)
     await_topic_error(topic, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
     restart_relay();
     assert_int_equal(taken(), 0); /* a broker that has just started may not know it yet */
-    await_lost(SEEN_MISSING);
+    await_lost("does not exist any more");
 }
 
 static void delete_records(void)
@@ -249,7 +248,7 @@ TEST(a_cluster_that_comes_back_without_its_last_records_is_found_once)
     services("kill", "kafka");
     copy_data("backup", "data");
     services("start", "kafka");
-    await_lost(SEEN_WENT_BACK);
+    await_lost("had been acknowledged before");
     send_events(20);
     restart_relay();
     assert_int_equal(stored(PARTITIONS), 40);
@@ -268,8 +267,7 @@ TEST(another_cluster_at_the_same_address_is_one_loss)
     (void)kafka_open_reader(NULL);
     create_topic(PARTITIONS, NULL);
     wait_until_ready();
-    assert_lost(SEEN_OTHER_CLUSTER);
-    assert_non_null(strstr(losses[0].text, OTHER_CLUSTER_ID));
+    assert_lost("", OTHER_CLUSTER_ID);
     send_events(20);
     assert_int_equal(stored(PARTITIONS), 20);
     assert_int_equal(taken(), 0);

@@ -42,19 +42,17 @@ void kafka_floors_note(struct kafka *kafka, struct kafka_topic *topic,
     else if (topic->unknown_since_ms == 0)
         topic->unknown_since_ms = now_ms;
     else if (now_ms - topic->unknown_since_ms >= MISSING_MS)
-        (void)seen_lost(kafka->base.seen, &place, SEEN_MISSING,
-                        "the topic does not exist any more");
+        seen_lost(kafka->base.seen, &place, "the topic does not exist any more");
     kafka->looks_soon = kafka->looks_soon || topic->unknown_since_ms != 0;
     if (answer->err == RD_KAFKA_RESP_ERR_NO_ERROR && answer->partition_cnt > 0 &&
         answer->partition_cnt < partitions)
-        (void)seen_lost(kafka->base.seen, &place, SEEN_FEWER_PARTITIONS,
-                        "the topic was made anew: it has fewer partitions");
+        seen_lost(kafka->base.seen, &place, "the topic was made anew: it has fewer partitions");
 }
 
 void kafka_floors_made(struct kafka *kafka, const char *name)
 {
     const struct seen_place place = {kafka->base.options->name, text_of(name), SEEN_WHOLE};
 
-    (void)seen_lost(kafka->base.seen, &place, SEEN_MADE_ANEW,
-                    "the topic did not exist any more, and this relay has made it anew");
+    seen_lost(kafka->base.seen, &place,
+              "the topic did not exist any more, and this relay has made it anew");
 }

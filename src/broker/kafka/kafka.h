@@ -21,12 +21,10 @@
 enum kafka_class {
     KAFKA_ACKNOWLEDGED,
     KAFKA_BACKPRESSURE,
-    KAFKA_POISON,    /* this message, or another one in its record batch, is bad */
-    KAFKA_NEIGHBOUR, /* another message in its record batch is bad */
+    KAFKA_POISON, /* this message, or another one in its record batch, is bad */
     KAFKA_DESTINATION_DOWN,
     KAFKA_PARTITION_DOWN,
     KAFKA_BROKER_DOWN,
-    KAFKA_MAYBE_STORED,
     KAFKA_FATAL,
     KAFKA_UNKNOWN_ERROR
 };

@@ -125,7 +125,7 @@ static void compare_cluster(struct kafka *kafka)
     char *id = rd_kafka_clusterid(kafka->client, 0);
 
     if (id != NULL)
-        (void)seen_identify(kafka->base.seen, &cluster, id);
+        seen_identify(kafka->base.seen, &cluster, id);
     rd_kafka_mem_free(kafka->client, id);
 }
 

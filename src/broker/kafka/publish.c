@@ -34,7 +34,7 @@
 
 static void add_header(rd_kafka_headers_t *headers, const struct header *header)
 {
-    /* Fails only for arguments that rules_kafka_headers has refused. */
+    /* Fails only for arguments that rules_headers has refused. */
     (void)rd_kafka_header_add(headers, header->name.data, (ssize_t)header->name.len,
                               header->value.data, (ssize_t)header->value.len);
 }
@@ -152,7 +152,6 @@ static void judge_failed(struct kafka *kafka, struct message *message,
     case KAFKA_ACKNOWLEDGED:
         break;
     case KAFKA_POISON:
-    case KAFKA_NEIGHBOUR:
     case KAFKA_UNKNOWN_ERROR:
         /* rd_kafka_message_errstr is not used because it may return the payload as text. */
         if (kafka->in_chunks && (report->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
@@ -175,7 +174,6 @@ static void judge_failed(struct kafka *kafka, struct message *message,
         kafka->unanswered++;
         break;
     case KAFKA_PARTITION_DOWN:
-    case KAFKA_MAYBE_STORED:
         if (report->partition >= 0)
             kafka->silent[kafka->silent_count++] = (struct kafka_silent){
                 message, kafka_topic_find(kafka, message->destination), report->partition};
@@ -247,7 +245,6 @@ static void conclude_handover(struct kafka *kafka, struct message *message,
     case KAFKA_POISON:
         refuse_size(kafka, message, code);
         break;
-    case KAFKA_NEIGHBOUR:
     case KAFKA_UNKNOWN_ERROR:
         batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", rd_kafka_err2str(code));
         break;
@@ -260,7 +257,6 @@ static void conclude_handover(struct kafka *kafka, struct message *message,
         break;
     case KAFKA_BROKER_DOWN:
     case KAFKA_PARTITION_DOWN:
-    case KAFKA_MAYBE_STORED:
     case KAFKA_FATAL:
         kafka->broken = true;
         kafka->unanswered++;
@@ -307,7 +303,8 @@ static void check_message(struct kafka *kafka, struct message *message)
     const char *broken = is_new ? rules_kafka_topic(message->destination) : NULL;
 
     if (broken == NULL)
-        broken = rules_kafka_headers(&kafka->base.headers, message->headers, message->header_count);
+        broken =
+            rules_headers(&kafka->base.headers, message->headers, message->header_count, false);
     if (broken != NULL)
         batch_refuse(kafka->batch, message, VERDICT_REJECTED, "%s", broken);
     else if (is_new && !sink_allows(kafka->base.options, message->destination))

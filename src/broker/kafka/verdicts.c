@@ -4,14 +4,12 @@
  *   class             the message                     the client and the sink
  *   backpressure      tried again until the deadline  no message is skipped
  *   poison            a suspect; alone: REJECTED      go on
- *   neighbour         a suspect; alone: RETRY         go on
  *   destination down  WAIT, not counted               go on; ask about the topic every second
  *   partition down    WAIT, not counted               client replaced; the partition's next
  *                                                     messages wait unproduced (offline.c); if the
  *                                                     cluster does not answer: as broker down
  *   broker down       stays pending, not counted      client destroyed; probe before a claim
- *   maybe stored      as partition down                  counted in the error text: repeats
- * possible fatal             as broker down                  librdkafka has given the client up
+ *   fatal             as broker down                  librdkafka has given the client up
  *   (any other code)  a suspect; alone: RETRY         go on
  *
  * A broker refuses whole record batches, so a refused message is only a suspect. It is produced
@@ -23,9 +21,6 @@
 #include "broker/kafka/kafka.h"
 
 #include <librdkafka/rdkafka.h>
-
-/* RD_KAFKA_RESP_ERR_INVALID_DIFFERENT_RECORD, which librdkafka defines since 2.2. */
-#define INVALID_DIFFERENT_RECORD (-138)
 
 static const struct {
     int code;
@@ -41,8 +36,6 @@ static const struct {
     {RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION, KAFKA_POISON}, /* INVALID_TOPIC_EXCEPTION */
     {RD_KAFKA_RESP_ERR__INVALID_ARG, KAFKA_POISON},
 
-    {INVALID_DIFFERENT_RECORD, KAFKA_NEIGHBOUR},
-
     {RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, KAFKA_DESTINATION_DOWN},
     {RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, KAFKA_DESTINATION_DOWN},
     {RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, KAFKA_DESTINATION_DOWN},
@@ -57,6 +50,7 @@ static const struct {
     {RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, KAFKA_PARTITION_DOWN},
     {RD_KAFKA_RESP_ERR__TIMED_OUT, KAFKA_PARTITION_DOWN},
     {RD_KAFKA_RESP_ERR__PURGE_QUEUE, KAFKA_PARTITION_DOWN},
+    {RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, KAFKA_PARTITION_DOWN}, /* the broker may have stored it */
     {RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, KAFKA_PARTITION_DOWN},
     {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, KAFKA_PARTITION_DOWN},
     {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND, KAFKA_PARTITION_DOWN},
@@ -81,8 +75,6 @@ static const struct {
     {RD_KAFKA_RESP_ERR_NOT_COORDINATOR, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED, KAFKA_BROKER_DOWN},
-
-    {RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, KAFKA_MAYBE_STORED},
 
     {RD_KAFKA_RESP_ERR__FATAL, KAFKA_FATAL},
     {RD_KAFKA_RESP_ERR__FENCED, KAFKA_FATAL},

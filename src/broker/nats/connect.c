@@ -359,12 +359,11 @@ static bool says(const char *text, const char *part)
 static bool has_login_ended(const struct sink_options *options, char *out, size_t size)
 {
     time_t expires = nats_login_expires(options);
-    char when[32];
-    struct tm utc;
+    char when[40];
 
-    if (expires == 0 || expires > time(NULL) || gmtime_r(&expires, &utc) == NULL)
+    if (expires <= 0 || expires > time(NULL))
         return false;
-    (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    (void)clock_utc(when, (int64_t)expires * 1000, false);
     (void)snprintf(out, size, "its user JWT has expired at %s; sign a new one", when);
     return true;
 }

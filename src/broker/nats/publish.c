@@ -120,7 +120,7 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
             return false;
         *good = message->destination;
     }
-    broken = rules_nats_headers(&nats->base.headers, message->headers, message->header_count);
+    broken = rules_headers(&nats->base.headers, message->headers, message->header_count, true);
     if (broken != NULL)
         batch_refuse(batch, message, VERDICT_REJECTED, "%s", broken);
     /* The last two contain nothing unchecked: an id made of the event id, which may be in no other

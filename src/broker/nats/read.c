@@ -257,15 +257,14 @@ static char *write_request(const struct reading *reading, uint64_t from)
         "instant", "inactive_threshold", (json_int_t)INACTIVE_S * NS_PER_S, "mem_storage", 1,
         "num_replicas", 1);
     json_t *request;
-    struct tm utc;
-    char start[32];
+    char start[40];
     char *text;
 
-    (void)strftime(start, sizeof start, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&since_s, &utc));
     if (from > 0)
         (void)json_object_set_new(config, "opt_start_seq", json_integer((json_int_t)from));
     else if (since_s > 0)
-        (void)json_object_set_new(config, "opt_start_time", json_string(start));
+        (void)json_object_set_new(config, "opt_start_time",
+                                  json_string(clock_utc(start, reading->request->since_ms, false)));
     request = json_pack("{s:s, s:o}", "stream_name", reading->nats->base.options->stream, "config",
                         config);
     text = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;

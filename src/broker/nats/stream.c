@@ -43,11 +43,11 @@ struct seen_place nats_place(const struct nats *nats)
                                SEEN_WHOLE};
 }
 
-static void lose(const struct nats *nats, enum seen_kind kind, const char *text)
+static void lose(const struct nats *nats, const char *text)
 {
     const struct seen_place place = nats_place(nats);
 
-    (void)seen_lost(nats->base.seen, &place, kind, text);
+    seen_lost(nats->base.seen, &place, text);
 }
 
 static const char *text_in(const json_t *object, const char *name)
@@ -325,7 +325,7 @@ static int check_added(struct nats *nats, const char *destination, const json_t 
     json_int_t code = json_integer_value(json_object_get(refusal, "err_code"));
 
     if (refusal == NULL)
-        lose(nats, SEEN_MADE_ANEW, "the stream did not exist any more, and this relay has made it");
+        lose(nats, "the stream did not exist any more, and this relay has made it");
     if (refusal == NULL || code == JSStreamNameExistErr)
         return 0;
     if (code == JSStreamSubjectOverlapErr && check_overlap(nats, destination, error) < 0)
@@ -470,7 +470,7 @@ static void note_missing(struct nats *nats)
     if (nats->missing_since_ms == 0)
         nats->missing_since_ms = now_ms;
     else if (now_ms - nats->missing_since_ms >= MISSING_MS)
-        lose(nats, SEEN_MISSING, "the stream does not exist any more");
+        lose(nats, "the stream does not exist any more");
 }
 
 /* A purge leaves the last number where it is. `floor` was read before the server was asked. */
@@ -481,7 +481,7 @@ static void compare_with_seen(const struct nats *nats, const json_t *info, int64
     const json_t *last = json_object_get(json_object_get(info, "state"), "last_seq");
 
     if (created[0] != '\0')
-        (void)seen_identify(nats->base.seen, &place, created);
+        seen_identify(nats->base.seen, &place, created);
     if (json_is_integer(last))
         (void)seen_end(nats->base.seen, &place, floor, json_integer_value(last));
 }

@@ -17,7 +17,6 @@
 /* Codes that the library does not define. */
 #define HEADER_TOO_LARGE 10097
 #define DUPLICATE_IN_PROCESS 10158
-#define WRONG_LAST_SEQUENCE 10164
 #define TOO_MANY_REQUESTS 10167
 #define COUNTER_STREAM 10169
 #define STREAM_OFFLINE_WITH_REASON 10194
@@ -39,46 +38,30 @@ static const struct rule {
     /* ---- about the message itself ---- */
     {NATS_ERR, JSStreamMessageExceedsMaximumErr, VERDICT_REJECTED, NULL},
     {NATS_ERR, HEADER_TOO_LARGE, VERDICT_REJECTED, NULL},
-    /* The relay does not send such an expectation. Whatever adds it may stop doing so. */
-    {NATS_ERR, JSStreamWrongLastMsgIDErr, VERDICT_RETRY, NULL},
-    {NATS_ERR, JSStreamWrongLastSequenceErr, VERDICT_RETRY, NULL},
-    {NATS_ERR, WRONG_LAST_SEQUENCE, VERDICT_RETRY, NULL},
-    /* The first copy is still being replicated. When the message is sent again, the stream will
-     * know. */
-    {NATS_ERR, DUPLICATE_IN_PROCESS, VERDICT_WAIT, NULL},
     /* ---- about the stream ---- */
-    {NATS_ERR, JSStreamStoreFailedErr, VERDICT_WAIT, NULL}, /* the stream is full */
     {NATS_ERR, JSStreamNotMatchErr, VERDICT_WAIT,
      "expected stream does not match: the subject belongs to another stream"},
-    {NATS_ERR, JSStreamNotFoundErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSStreamSealedErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSStreamOfflineErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, STREAM_OFFLINE_WITH_REASON, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSStreamSequenceNotMatchErr, VERDICT_WAIT, NULL}, /* its replicas disagree */
-    {NATS_ERR, TOO_MANY_REQUESTS, VERDICT_WAIT, NULL},
-    {NATS_ERR, COUNTER_STREAM, VERDICT_WAIT, NULL}, /* the stream accepts only counters */
-    /* ---- about the account and its limits ---- */
-    {NATS_ERR, JSAccountResourcesExceededErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSInsufficientResourcesErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSMemoryResourcesExceededErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSStorageResourcesExceededErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSNoAccountErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSNoLimitsErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSNotEnabledErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSNotEnabledForAccountErr, VERDICT_WAIT, NULL},
-    /* ---- about the cluster ---- */
-    {NATS_ERR, JSClusterIncompleteErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSClusterNotActiveErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSClusterNotAssignedErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSClusterNotAvailErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSClusterNotLeaderErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSClusterRequiredErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSClusterUnSupportFeatureErr, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSRaftGeneralErr, VERDICT_WAIT, NULL},
 };
+
+/* Codes with which the message waits. */
+static const int waits[] = {
+    /* The first copy is still being replicated. When the message is sent again, the stream will
+     * know. */
+    DUPLICATE_IN_PROCESS,
+    /* ---- about the stream: it is full, its replicas disagree, it accepts only counters ---- */
+    JSStreamStoreFailedErr, JSStreamNotFoundErr, JSStreamSealedErr, JSStreamOfflineErr,
+    STREAM_OFFLINE_WITH_REASON, JSStreamSequenceNotMatchErr, TOO_MANY_REQUESTS, COUNTER_STREAM,
+    /* ---- about the account and its limits ---- */
+    JSAccountResourcesExceededErr, JSInsufficientResourcesErr, JSMemoryResourcesExceededErr,
+    JSStorageResourcesExceededErr, JSNoAccountErr, JSNoLimitsErr, JSNotEnabledErr,
+    JSNotEnabledForAccountErr,
+    /* ---- about the cluster ---- */
+    JSClusterIncompleteErr, JSClusterNotActiveErr, JSClusterNotAssignedErr, JSClusterNotAvailErr,
+    JSClusterNotLeaderErr, JSClusterRequiredErr, JSClusterUnSupportFeatureErr, JSRaftGeneralErr};
 
 /* An unknown code is attributed to the message. An unknown status is attributed to the connection:
  * timeout, closed, stale, failed write, out of memory. */
+static const struct rule waiting = {NATS_ERR, 0, VERDICT_WAIT, NULL};
 static const struct rule unknown_code = {NATS_ERR, 0, VERDICT_RETRY, NULL};
 static const struct rule broker_down = {NATS_TIMEOUT, 0, VERDICT_PENDING, NULL};
 
@@ -87,6 +70,9 @@ static const struct rule *rule_of(natsStatus status, int code)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].status == status && rules[i].code == code)
             return &rules[i];
+    for (size_t i = 0; status == NATS_ERR && i < sizeof waits / sizeof *waits; i++)
+        if (waits[i] == code)
+            return &waiting;
     return status == NATS_ERR ? &unknown_code : &broker_down;
 }
 

@@ -368,8 +368,7 @@ static const char *name_problem(const struct sink_options *sink, unsigned type, 
         return cloudevents_name_problem(text_of(name + 3));
     if (is_event && type == KEY_NATS && strncmp(name, "ce-", 3) == 0)
         return "the header of an attribute is named ce_..., for every broker";
-    return type == KEY_NATS ? rules_nats_headers(&rules, &header, 1)
-                            : rules_kafka_headers(&rules, &header, 1);
+    return rules_headers(&rules, &header, 1, type == KEY_NATS);
 }
 
 /* Each row has the headers of [outbox.headers], so one that a sink refuses makes every row dead. */

@@ -46,7 +46,8 @@ enum key_flags {
     KEY_NATS = 1U << 3,
     KEY_STDOUT = 1U << 4,
     KEY_RELOAD = 1U << 5, /* SIGHUP applies it; of a string the users have copies */
-    KEY_ANY_SINK = KEY_KAFKA | KEY_NATS | KEY_STDOUT
+    KEY_BROKERS = KEY_KAFKA | KEY_NATS,
+    KEY_ANY_SINK = KEY_BROKERS | KEY_STDOUT
 };
 
 struct key {

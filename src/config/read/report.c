@@ -9,20 +9,6 @@
 
 #define NAME_BYTES_MAX 512
 
-/* Truncation may have left an incomplete UTF-8 character at the end. */
-static void drop_partial_character(char *text)
-{
-    size_t len = strlen(text);
-
-    for (size_t at = 0; at < len;) {
-        size_t step = text_utf8_len(text + at, len - at);
-
-        if (step == 0)
-            text[at] = '\0';
-        at += step == 0 ? len : step;
-    }
-}
-
 void report_add(struct problem_list *list, int line, int column, const char *format, ...)
 {
     struct problem *problem;
@@ -34,9 +20,8 @@ void report_add(struct problem_list *list, int line, int column, const char *for
     problem->line = line;
     problem->column = column;
     va_start(args, format);
-    (void)vsnprintf(problem->text, sizeof problem->text, format, args);
+    text_vformat(problem->text, sizeof problem->text, format, args);
     va_end(args);
-    drop_partial_character(problem->text);
 }
 
 /* Insertion keeps the order of discovery where positions are equal; the list is short. */

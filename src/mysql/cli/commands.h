@@ -5,8 +5,6 @@
 
 /* The commands that this program has in place of PostgreSQL's. */
 
-enum exit_status command_init(const struct arguments *arguments, struct config *config);
-enum exit_status command_dead(const struct arguments *arguments, struct config *config);
-enum exit_status command_pause(const struct arguments *arguments, struct config *config);
-enum exit_status command_resume(const struct arguments *arguments, struct config *config);
+cli_command command_init, command_dead, command_pause, command_resume;
+
 #endif

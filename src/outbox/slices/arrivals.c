@@ -32,7 +32,6 @@
 #define COUNT_MS 100    /* with NOTIFICATIONS_MAX: 400 notifications per second */
 #define NOTIFICATIONS_MAX 40
 #define CREDIT_MAX 400 /* enough for the second or two until drawn ids are known */
-#define CREDIT_TICK 4  /* the polls of a second, by default */
 #define READS_MAX 64   /* bounds the reading when notifications arrive as fast as they are read */
 #define ECHO_MS 1000   /* how long the session's own notification may take to arrive */
 #define LEASE_MS 10000
@@ -98,7 +97,7 @@ static bool too_many_notifications(struct arrivals *arrivals, int heard)
     return arrivals->notifications > NOTIFICATIONS_MAX;
 }
 
-static void earn_credit(struct arrivals *arrivals, int64_t more)
+void arrivals_earn(struct arrivals *arrivals, int64_t more)
 {
     const struct watch_process *process = arrivals->process;
     uint64_t rows = (uint64_t)arrivals->view->stamp.drawn + process->count_sent(process->closure);
@@ -156,7 +155,7 @@ int arrivals_hear(struct arrivals *arrivals, struct error *error)
         return 0;
     session->notifications.arrived = 0;
     session->notifications.empty = 0;
-    earn_credit(arrivals, 0);
+    arrivals_earn(arrivals, 0);
     arrivals->credit -= arrived - heard + (heard > 0);
     if (heard > 0 && arrivals->listening)
         wake_notify(arrivals->process->wake);
@@ -249,11 +248,6 @@ void arrivals_end(struct arrivals *arrivals)
     }
 }
 
-void arrivals_described(struct arrivals *arrivals)
-{
-    arrivals->check_at_ms = 0;
-}
-
 int arrivals_listen(struct arrivals *arrivals, struct error *error)
 {
     if (clock_now_ms() >= arrivals->check_at_ms && check_listening(arrivals, error) < 0)
@@ -261,16 +255,4 @@ int arrivals_listen(struct arrivals *arrivals, struct error *error)
     if (!arrivals->listening || arrivals->armed || clock_now_ms() < arrivals->arm_at_ms)
         return 0;
     return try_to_arm(arrivals, error);
-}
-
-void arrivals_tick(struct arrivals *arrivals)
-{
-    earn_credit(arrivals, CREDIT_TICK);
-}
-
-int64_t arrivals_due_ms(const struct arrivals *arrivals, int64_t until_ms)
-{
-    return arrivals->listening && !arrivals->armed && arrivals->arm_at_ms < until_ms
-               ? arrivals->arm_at_ms
-               : until_ms;
 }

@@ -13,6 +13,8 @@
  * Functions that return int return 0, or -1 with *error set: the session is to be closed.
  */
 
+#define CREDIT_TICK 4 /* the polls of a second, by default */
+
 struct arrivals {
     const struct watch_process *process;
     struct session *session;         /* the watcher's */
@@ -24,7 +26,7 @@ struct arrivals {
     bool listening;       /* the session listens for notifications of inserts */
     bool armed;           /* the session holds the lock: every insert notifies */
     bool warned;          /* a warning that inserts do not wake this relay has been logged */
-    int64_t check_at_ms;  /* when the trigger is checked next */
+    int64_t check_at_ms;  /* when the trigger is checked next; 0: at once */
     int64_t arm_at_ms;    /* when the next attempt to arm is due */
     int notifications;    /* notifications since counted_since_ms */
     int64_t counted_since_ms;
@@ -34,8 +36,6 @@ struct arrivals {
 
 /* The session has connected: listens for questions. */
 int arrivals_begin(struct arrivals *arrivals, struct error *error);
-/* The tables were described anew: what the session listens for is checked at once. */
-void arrivals_described(struct arrivals *arrivals);
 /* The session has ended. Lanes are woken, because notifications may have been missed. */
 void arrivals_end(struct arrivals *arrivals);
 
@@ -43,9 +43,7 @@ void arrivals_end(struct arrivals *arrivals);
 int arrivals_hear(struct arrivals *arrivals, struct error *error);
 /* Starts what the session should listen for, checks it, and arms. */
 int arrivals_listen(struct arrivals *arrivals, struct error *error);
-/* To be called at each tick, which earns credit. */
-void arrivals_tick(struct arrivals *arrivals);
-/* `until_ms`, or when arrivals_listen() is to be called before. */
-int64_t arrivals_due_ms(const struct arrivals *arrivals, int64_t until_ms);
+/* Earns credit for the rows since the last call, and so much more. To be called at each tick. */
+void arrivals_earn(struct arrivals *arrivals, int64_t more);
 
 #endif

@@ -185,7 +185,7 @@ int watch_connect(struct watch *watch, struct error *error)
 int watch_describe(struct watch *watch, struct error *error)
 {
     if (describe(watch, error) == 0) {
-        arrivals_described(&watch->arrivals);
+        watch->arrivals.check_at_ms = 0; /* what the session listens for */
         return 0;
     }
     table_name_holders(&watch->table, &watch->session, error);
@@ -232,6 +232,7 @@ static bool take_event(const struct pollfd *event)
 
 bool watch_wait(struct watch *watch, int stop_fd, int64_t until_ms)
 {
+    const struct arrivals *arrivals = &watch->arrivals;
     struct session *session = &watch->session;
     struct pollfd events[4] = {{.fd = session_socket(session), .events = POLLIN},
                                {.fd = wal_flush_fd(watch->flush), .events = POLLIN},
@@ -241,7 +242,9 @@ bool watch_wait(struct watch *watch, int stop_fd, int64_t until_ms)
     session_count_notifications(session);
     if (session->notifications.arrived > 0) /* it came together with the result of a query */
         return false;
-    if (poll(events, 4, clock_left_ms(arrivals_due_ms(&watch->arrivals, until_ms))) <= 0)
+    if (arrivals->listening && !arrivals->armed && arrivals->arm_at_ms < until_ms)
+        until_ms = arrivals->arm_at_ms; /* arrivals_listen() is due before */
+    if (poll(events, 4, clock_left_ms(until_ms)) <= 0)
         return false;
     (void)take_event(&events[1]);
     return take_event(&events[2]); /* a new epoch has begun, in which the horizon is unknown */
@@ -637,7 +640,7 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
     bool first;
     int status;
 
-    arrivals_tick(&watch->arrivals);
+    arrivals_earn(&watch->arrivals, CREDIT_TICK);
     *opened = false;
     *again_ms = clock_now_ms() + TICK_IDLE_MS;
     horizon_read(watch->horizon, &watch->server, &watch->view);

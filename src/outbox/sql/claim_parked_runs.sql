@@ -78,8 +78,4 @@ locked AS MATERIALIZED (
     ORDER BY id, seq
     FOR UPDATE
 )
-{if first}
-SELECT relay_row, id::text AS id FROM locked WHERE $2::int8 IS NOT NULL
-{else}
 {claimed_rows}
-{end}

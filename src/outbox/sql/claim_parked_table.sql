@@ -51,8 +51,4 @@ locked AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
     {end}
 )
-{if first}
-SELECT relay_row, id::text AS id FROM locked WHERE $2::int8 IS NOT NULL
-{else}
 {claimed_rows}
-{end}

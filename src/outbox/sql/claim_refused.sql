@@ -31,9 +31,4 @@ locked AS MATERIALIZED (
     ORDER BY {outbox_name}.{id} LIMIT {limit}
     FOR UPDATE OF {outbox_name} SKIP LOCKED
 )
-{if first}
-SELECT relay_row, {locked_id}::text AS id, relay_noted AS note, relay_is_sent AS is_sent FROM locked
-WHERE $2::int8 IS NOT NULL
-{else}
 {claimed_rows}
-{end}

@@ -33,9 +33,5 @@ WITH held AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     {slice_rows}
 )
-{if first}
-SELECT relay_row, {locked_id}::text AS id FROM locked WHERE $2::int8 IS NOT NULL
-{else}
 {claimed_rows}
-{end}
 {end}

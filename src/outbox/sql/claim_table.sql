@@ -32,8 +32,4 @@ wal AS MATERIALIZED (
     ORDER BY {outbox_name}.{id} LIMIT {limit}
     {if marking}FOR NO KEY UPDATE{else}FOR UPDATE{end} SKIP LOCKED
 )
-{if first}
-SELECT relay_row, {locked_id}::text AS id FROM locked WHERE $2::int8 IS NOT NULL
-{else}
 {claimed_rows}
-{end}

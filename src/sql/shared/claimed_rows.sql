@@ -1,4 +1,5 @@
--- Part of every claim: the values of the locked rows, with the names and in the order of fill.c.
+-- Part of every claim: the values of the locked rows, with the names and in the order of fill.c. Of a statement that
+-- only looks for the first row (first): where it is, and its id.
 --
 -- A row that changed before it was locked is returned in a version that the snapshot does not see; then everything up
 -- to the current WAL position must be flushed. The age of its xmin shows whether this is possible.
@@ -24,6 +25,10 @@
 -- given the id, or the same one, changed so that it cannot be told from another.
 --
 -- OFFSET 0 keeps the planner from converting a payload to text twice, once for its length.
+{if first}
+SELECT relay_row, {locked_id}::text AS id{if from_refused}, relay_noted AS note, relay_is_sent AS is_sent{end}
+FROM locked WHERE $2::int8 IS NOT NULL
+{else}
 SELECT CASE WHEN age(relay_xmin) > (SELECT snapshot_age FROM wal) THEN relay_row
             WHEN set_config('outbox_relay.wal', pg_current_wal_insert_lsn()::text, true) IS NOT NULL THEN relay_row
        END AS relay_row,
@@ -151,3 +156,4 @@ FROM (
     ) weighed
     OFFSET 0
 ) claimed
+{end}

@@ -159,7 +159,7 @@ static const struct header_rules defaults = {
 
 static const char *kafka_headers(const struct header *headers, int count)
 {
-    return rules_kafka_headers(&defaults, headers, count);
+    return rules_headers(&defaults, headers, count, false);
 }
 
 static const char *nats_headers(const struct header *headers, int count)
@@ -167,7 +167,7 @@ static const char *nats_headers(const struct header *headers, int count)
     struct header_rules rules = defaults;
 
     rules.own[OWN_KEY] = text_of("key");
-    return rules_nats_headers(&rules, headers, count);
+    return rules_headers(&rules, headers, count, true);
 }
 
 typedef const char *header_rule(const struct header *headers, int count);
@@ -241,17 +241,17 @@ TEST(a_name_that_the_relay_does_not_use_is_free_and_the_one_that_it_uses_is_not)
     const struct header_rules rules = {.own = {[OWN_ID] = {"X-Event-ID", 10}}};
     struct header header = {text_of("id"), text_of("v")};
 
-    assert_null(rules_kafka_headers(&rules, &header, 1));
-    assert_null(rules_nats_headers(&rules, &header, 1));
+    assert_null(rules_headers(&rules, &header, 1, false));
+    assert_null(rules_headers(&rules, &header, 1, true));
     header.name = text_of("key");
-    assert_null(rules_nats_headers(&rules, &header, 1));
+    assert_null(rules_headers(&rules, &header, 1, true));
     header.name = text_of("x-event-id");
-    assert_null(rules_kafka_headers(&rules, &header, 1));
+    assert_null(rules_headers(&rules, &header, 1, false));
     header.name = text_of("X-Event-ID");
-    assert_non_null(rules_kafka_headers(&rules, &header, 1));
-    assert_non_null(rules_nats_headers(&rules, &header, 1));
+    assert_non_null(rules_headers(&rules, &header, 1, false));
+    assert_non_null(rules_headers(&rules, &header, 1, true));
     header.name = text_of("Nats-Msg-Id");
-    assert_non_null(rules_nats_headers(&rules, &header, 1));
+    assert_non_null(rules_headers(&rules, &header, 1, true));
 }
 
 TEST(a_null_header_counts_only_where_it_is_sent)
@@ -261,14 +261,14 @@ TEST(a_null_header_counts_only_where_it_is_sent)
 
     for (int i = 0; i < 65; i++)
         headers[i] = (struct header){text_of("id"), {NULL, 0}};
-    assert_null(rules_kafka_headers(&rules, headers, 65));
+    assert_null(rules_headers(&rules, headers, 65, false));
     assert_null(nats_headers(headers, 65));
     rules.sends_null = true;
-    assert_non_null(rules_kafka_headers(&rules, headers, 1));
+    assert_non_null(rules_headers(&rules, headers, 1, false));
     for (int i = 0; i < 65; i++)
         headers[i].name = text_of("n");
-    assert_null(rules_kafka_headers(&rules, headers, 64));
-    assert_non_null(rules_kafka_headers(&rules, headers, 65));
+    assert_null(rules_headers(&rules, headers, 64, false));
+    assert_non_null(rules_headers(&rules, headers, 65, false));
 }
 
 TEST(a_header_name_is_a_token_of_rfc_7230_on_nats)

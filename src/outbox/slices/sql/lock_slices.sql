@@ -8,7 +8,7 @@
 -- its key would come without "blocked", and overtake it. The statement leaves the planner no choice: it visits the
 -- candidates in order and locks the slice row of each that has unsent rows, until there are enough. A lane that is
 -- configured for a different number of slices locks none. A slice in which a row of before the numbers has none yet
--- (numbers.h) is not free.
+-- (numbers.c) is not free.
 --
 -- The bounds are ignored when they are not valid: after a TRUNCATE, which changes the file node, or when the sequence
 -- was set back, so that ids below the bounds are drawn again.

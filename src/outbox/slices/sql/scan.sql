@@ -3,7 +3,7 @@
 -- order = "none" the whole table is slice 0. While sinks are away, the scan then ends after {window} unsent rows of any
 -- sink. The last column is the id of the last of them (NULL: there are fewer). When none of them may be claimed,
 -- "lowest" is the id of the first row after the window, which has the number {window} + 1.
--- A slice in which a row of before the numbers has none yet (numbers.h) keeps its bound at the start.
+-- A slice in which a row of before the numbers has none yet (numbers.c) keeps its bound at the start.
 -- $1 int4[] slices; $2 int8[] their low bounds; $3 int8[] their high bounds, used while all long holders $4 xid8[] are
 -- running in the snapshot; $5 int8 a bit for each sink whose rows are ignored.
 WITH held AS MATERIALIZED (
