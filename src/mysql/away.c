@@ -49,18 +49,12 @@ void away_free(struct away *away)
 
 bool away_drops(struct away *away, const struct routes *routes, const char *topic, size_t len)
 {
-    int at;
-    int sink = 0;
+    int sink;
 
     if (away->sinks == 0 || topic == NULL)
         return false;
-    if (routes != NULL && routes->count > 0) {
-        at = route_find(routes, (struct text){topic, len});
-        if (at < 0)
-            return false;
-        sink = routes->entries[at].sink;
-    }
-    if ((away->sinks >> sink & 1) == 0)
+    sink = routes != NULL ? route_sink(routes, (struct text){topic, len}) : 0;
+    if (sink < 0 || (away->sinks >> sink & 1) == 0)
         return false;
     for (int i = 0; i < away->count; i++)
         if (strlen(away->topics[i]) == len && memcmp(away->topics[i], topic, len) == 0)
