@@ -21,7 +21,7 @@ struct page {
     char *words, *type, *topic, *topic_regex, *since;
     char place[24];
     char limit[24];
-    bool newest_first, changes, one, whole;
+    bool newest_first, changes, drops, one, whole;
 };
 
 /* A string literal; free() it. NULL: no memory, or no text. */
@@ -67,6 +67,15 @@ static char *since_sql(const char *since)
                : sql;
 }
 
+static void end(struct page *page)
+{
+    free(page->words);
+    free(page->type);
+    free(page->topic);
+    free(page->topic_regex);
+    free(page->since);
+}
+
 static int begin(struct page *page, const struct parked_request *request, struct error *error)
 {
     char *regex = NULL;
@@ -82,16 +91,13 @@ static int begin(struct page *page, const struct parked_request *request, struct
     else if (request->topic != NULL)
         page->topic = literal(request->topic, strlen(request->topic));
     free(regex);
-    return 0;
-}
-
-static void end(struct page *page)
-{
-    free(page->words);
-    free(page->type);
-    free(page->topic);
-    free(page->topic_regex);
-    free(page->since);
+    if ((request->word_count == 0 || page->words != NULL) &&
+        (request->type == NULL || page->type != NULL) &&
+        (request->since == NULL || page->since != NULL) &&
+        (request->topic == NULL || page->topic != NULL || page->topic_regex != NULL))
+        return 0;
+    end(page); /* a filter that were left out would choose all rows */
+    return error_no_memory(error);
 }
 
 /* NULL with *error set. */
@@ -109,6 +115,7 @@ static json_t *read_page(struct admin *admin, const struct page *page, struct er
         {"cut", .text = page->one ? CUT_SHOWN : CUT},
         {page->newest_first ? "newest_first" : "", .text = NULL},
         {page->changes ? "changes" : "", .text = NULL},
+        {page->drops ? "drops" : "", .text = NULL},
         {page->one ? "one" : "", .text = NULL},
         {page->whole ? "whole" : "", .text = NULL},
         {.name = NULL}};
@@ -184,9 +191,11 @@ static int count_named(const json_t *rows, const char *word, const json_t **firs
 }
 
 /* Each word must name one row. */
-static int check_words(const struct parked_request *request, const json_t *rows, bool changes,
+static int check_words(const struct admin *admin, const struct page *page,
+                       const struct parked_request *request, const json_t *rows,
                        struct error *error)
 {
+    bool changes = page->changes;
     char shown[80];
 
     for (int i = 0; i < request->word_count; i++) {
@@ -195,10 +204,15 @@ static int check_words(const struct parked_request *request, const json_t *rows,
         int count = count_named(rows, word, &first);
 
         (void)text_escape(shown, sizeof shown, word, strlen(word) < 64 ? strlen(word) : 64);
-        if (count == 0)
-            return error_set(error, ERROR_PERMANENT, ERROR_SELF,
-                             "no parked or dead row has id \"%s\"%s", shown,
-                             changes ? ": nothing was done" : "");
+        if (count == 0) {
+            (void)error_set(error, ERROR_PERMANENT, ERROR_SELF,
+                            "no parked or dead row has id \"%s\"%s", shown,
+                            changes ? ": nothing was done" : "");
+            return page->drops
+                       ? error_hint(error, "a row that %s refuses stays until it can be settled",
+                                    admin->session.is_mariadb ? "MariaDB" : "MySQL")
+                       : -1;
+        }
         if (count > 1)
             return error_set(error, ERROR_PERMANENT, ERROR_SELF,
                              "id \"%s\" names %d rows: give \"@%" PRId64
@@ -217,7 +231,7 @@ static json_t *read_words(struct admin *admin, struct page *page,
     (void)snprintf(page->limit, sizeof page->limit, "100000");
     (void)snprintf(page->place, sizeof page->place, "0");
     rows = read_page(admin, page, error);
-    if (rows != NULL && check_words(request, rows, page->changes, error) < 0) {
+    if (rows != NULL && check_words(admin, page, request, rows, error) < 0) {
         json_decref(rows);
         return NULL;
     }
@@ -400,6 +414,7 @@ int parked_change(struct admin *admin, enum parked_change change,
     if (begin(&page, request, error) < 0)
         return -1;
     page.changes = true;
+    page.drops = change == PARKED_DROP;
     if (request->word_count == 0) {
         status = change_filter(admin, change, &page, dry_run, reader, error);
     } else if ((rows = read_words(admin, &page, request, error)) != NULL) {
