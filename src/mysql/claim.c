@@ -130,11 +130,9 @@ static int lock_free(struct outbox *outbox, struct error *error)
 static int lock_due(struct outbox *outbox, const struct claim_request *request,
                     const char *declined, struct error *error)
 {
-    const struct sql_fact facts[] = {
-        {"states", .text = request->refused ? "'refused', 'unsettled'"
-                                            : "'retry', 'scheduled', 'waiting', 'paused'"},
-        {declined != NULL && request->parked ? "declined" : "", .text = declined},
-        {.name = NULL}};
+    const struct sql_fact facts[] = {{request->refused ? "notes" : "", .text = NULL},
+                                     {declined != NULL ? "declined" : "", .text = declined},
+                                     {.name = NULL}};
     MYSQL_RES *rows =
         tables_query(&outbox->tables, &outbox->session, db_sql_due_slices, facts, error);
     int32_t candidates[SLICES_PER_CLAIM_MAX];
