@@ -10,6 +10,7 @@
 
 /* The columns behind those of a claim. */
 enum { OF_OUTBOX = 12, OF_PARKED = 16 };
+enum { OF_STATE, OF_ERROR, OF_BLOCKED };
 
 /* The ids as string literals between commas; free() it. NULL: no memory. */
 static char *pack_words(const struct explain_request *request)
@@ -88,8 +89,11 @@ static int read_rows(struct explaining *explaining, bool parked, const char *wor
         claim_fill(&admin->tables, &batch, message, row, mysql_fetch_lengths(rows));
         if (message->verdict == VERDICT_EARLY)
             message->verdict = VERDICT_PENDING;
-        explained.state = row[column];
-        explained.error = parked ? row[column + 1] : NULL;
+        explained.state = row[column + OF_STATE];
+        explained.error = row[column + OF_ERROR];
+        message->blocked = !parked && strcmp(row[column + OF_BLOCKED], "1") == 0;
+        if (strcmp(explained.state, "unsettled") == 0)
+            message->verdict = VERDICT_SENT; /* a claim would only settle it */
         note_found(request, message, explaining->found);
         explaining->reader->on_row(explaining->reader->closure, &explained, &batch);
     }
