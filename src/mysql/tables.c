@@ -29,8 +29,12 @@ add(struct tables *tables, const char *name, const char *format, ...)
     va_start(args, format);
     len = vasprintf(&text, format, args);
     va_end(args);
-    if (len < 0 || tables->fact_count == TABLES_FACTS_MAX - 1)
+    if (len < 0 || tables->fact_count == TABLES_FACTS_MAX - 1) {
+        tables->lacks_fact = true;
+        if (len >= 0)
+            free(text);
         return NULL;
+    }
     tables->texts[tables->fact_count] = text;
     tables->facts[tables->fact_count++] = (struct sql_fact){.name = name, .text = text};
     return text;
@@ -38,7 +42,9 @@ add(struct tables *tables, const char *name, const char *format, ...)
 
 static void add_truth(struct tables *tables, const char *name, bool is_true)
 {
-    if (is_true && tables->fact_count < TABLES_FACTS_MAX - 1)
+    if (is_true && tables->fact_count == TABLES_FACTS_MAX - 1)
+        tables->lacks_fact = true;
+    else if (is_true)
         tables->facts[tables->fact_count++] = (struct sql_fact){.name = name};
 }
 
@@ -73,8 +79,10 @@ static void add_literal(struct tables *tables, const char *name, const char *tex
     char literal[8 * OUTBOX_NAME_BYTES + 16] = "NULL";
     FILE *out = fmemopen(literal, sizeof literal, "w");
 
-    if (out == NULL)
+    if (out == NULL) {
+        tables->lacks_fact = true;
         return;
+    }
     tables_put_literal(out, text, strlen(text));
     (void)fclose(out);
     (void)add(tables, name, "%s", literal);
@@ -505,10 +513,7 @@ int tables_describe(struct tables *tables, const struct outbox_options *options,
     if (read_kind(tables, session, error) < 0 ||
         (tables->exists && check_ids(tables, session, error) < 0))
         return -1;
-    for (int i = 0; i < tables->fact_count; i++)
-        if (tables->facts[i].text == NULL && tables->texts[i] != NULL)
-            return error_no_memory(error);
-    return 0;
+    return tables->lacks_fact ? error_no_memory(error) : 0;
 }
 
 void tables_free(struct tables *tables)

@@ -39,6 +39,7 @@ struct tables {
     char *texts[TABLES_FACTS_MAX];          /* of the facts; owned */
     struct sql_fact facts[TABLES_FACTS_MAX];
     int fact_count;
+    bool lacks_fact; /* for want of memory */
     struct sql_facts list;
 };
 
