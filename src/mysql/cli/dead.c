@@ -164,7 +164,9 @@ static void on_shown(void *closure, const json_t *row)
     if (json_is_string(payload)) {
         char text[4 * 4096 + 1];
 
-        (void)puts(text_show(text, sizeof text, text_of(json_string_value(payload)), true));
+        (void)puts(text_show(text, sizeof text,
+                             (struct text){json_string_value(payload), json_string_length(payload)},
+                             true));
     }
 }
 

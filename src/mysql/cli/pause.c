@@ -91,9 +91,11 @@ static int end(struct admin *admin, const struct arguments *arguments, struct er
     name_kind(kind, arguments);
     if (pause_end(admin, kind, arguments->operands[0], &was_paused, error) < 0)
         return -1;
-    if (was_paused)
-        return printf("%.*s \"%s\" resumed\n", (int)arguments->verb.len, arguments->verb.data,
-                      arguments->operands[0]) < 0;
+    if (was_paused) {
+        (void)printf("%.*s \"%s\" resumed\n", (int)arguments->verb.len, arguments->verb.data,
+                     arguments->operands[0]);
+        return 0;
+    }
     (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "%.*s \"%s\" is not paused",
                     (int)arguments->verb.len, arguments->verb.data, arguments->operands[0]);
     return error_hint(error, "%s pause lists what is paused", source_program);
