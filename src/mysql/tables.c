@@ -300,9 +300,9 @@ static void note_column(struct tables *tables, MYSQL_ROW row)
         tables->is_zoned[i] = strcmp(row[1], "timestamp") == 0;
         if (i == COLUMN_KEY)
             tables->key_is_generated =
-                strstr(row[4], "VIRTUAL") != NULL || strstr(row[4], "STORED") != NULL;
+                strstr(row[2], "VIRTUAL") != NULL || strstr(row[2], "STORED") != NULL;
         if (i == COLUMN_ID)
-            tables->id_is_key = is_one_of(row[1], integers) && strcmp(row[3], "PRI") == 0;
+            tables->id_is_key = is_one_of(row[1], integers) && strcmp(row[4], "PRI") == 0;
         if (i == COLUMN_PAYLOAD)
             tables->payload_is_json = strcmp(row[1], "json") == 0;
         if (i == COLUMN_KEY)
@@ -310,7 +310,7 @@ static void note_column(struct tables *tables, MYSQL_ROW row)
         if (i == COLUMN_EVENT_ID)
             tables->event_id_is_binary = strcmp(row[1], "binary") == 0;
         if (i == COLUMN_EVENT_ID)
-            tables->event_id_is_unique = strcmp(row[3], "UNI") == 0 || strcmp(row[3], "PRI") == 0;
+            tables->event_id_is_unique = strcmp(row[4], "UNI") == 0 || strcmp(row[4], "PRI") == 0;
     }
 }
 
@@ -340,7 +340,7 @@ static int read_made_at(struct tables *tables, struct db_session *session, struc
 
 static int read_columns(struct tables *tables, struct db_session *session, struct error *error)
 {
-    MYSQL_RES *rows = tables_query(tables, session, db_sql_described, NULL, error);
+    MYSQL_RES *rows = tables_query(tables, session, db_sql_inspect_columns, NULL, error);
     MYSQL_ROW row;
 
     if (rows == NULL)
