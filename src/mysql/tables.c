@@ -267,6 +267,7 @@ static void add_rest(struct tables *tables, const char *unsent_index, bool is_ma
     (void)add(tables, "meta_max", "%d", TABLES_META_MAX);
     (void)add(tables, "wait_max_ms", "%" PRId64, TABLES_WAIT_MAX_MS);
     (void)add(tables, "given", "%s", GIVEN);
+    add_truth(tables, "exists", tables->exists);
     add_truth(tables, "keyed", keyed);
     add_truth(tables, "has_due", tables->has[COLUMN_DUE]);
     add_truth(tables, "deleting", tables->options->on_sent == ON_SENT_DELETE);

@@ -3,7 +3,6 @@
 
 #include "mysql/document.h"
 #include "mysql/order.h"
-#include "mysql/schema.h"
 #include "mysql/statements.h"
 
 #include <errno.h>
@@ -50,7 +49,7 @@ static int add_order(struct admin *admin, const char *order, struct error *error
 static int print_or_create(struct admin *admin, const struct arguments *arguments,
                            struct error *error)
 {
-    char *sql = schema_text(&admin->tables);
+    char *sql = tables_statement(&admin->tables, db_sql_tables, NULL);
     char *order = NULL;
     int status = -1;
 

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "message/outcome.h"
-#include "mysql/schema.h"
 #include "mysql/state.h"
+#include "mysql/statements.h"
 #include "relay/watcher.h"
 #include "source/outbox.h"
 #include "source/watch.h"
@@ -103,7 +103,7 @@ static inline void make_tables(struct lane_fixture *fixture)
 
     if (tables_describe(&tables, &fixture->options, &fixture->db, &fixture->error) < 0)
         fail_msg("%s", fixture->error.text);
-    text = schema_text(&tables);
+    text = tables_statement(&tables, db_sql_tables, NULL);
     assert_non_null(text);
     sql(fixture, text);
     free(text);
