@@ -53,49 +53,31 @@ static int64_t number(const char *text)
 
 /* ---- which slices ---- */
 
-/* The statement in which this many of the candidates stand; free() it. NULL: no memory. */
-static char *lock_statement(const struct outbox *outbox, const int32_t *candidates, int count,
-                            int width)
+/* "3,9" */
+static void put_list(const int32_t *items, int count, char *out, size_t size)
 {
-    char *list = NULL;
-    size_t size;
-    FILE *out = open_memstream(&list, &size);
-    char limit[12];
-    char *sql;
+    size_t len = 0;
 
-    if (out == NULL)
-        return NULL;
-    (void)fputs("START TRANSACTION; ", out);
+    out[0] = '\0';
     for (int i = 0; i < count; i++)
-        (void)fprintf(out, "%s%d", i == 0 ? "" : ",", candidates[i]);
-    if (fclose(out) != 0) {
-        free(list);
-        return NULL;
-    }
-    (void)snprintf(limit, sizeof limit, "%d", width);
-    const struct sql_fact facts[] = {{"candidates", .text = list + strlen("START TRANSACTION; ")},
-                                     {"limit", .text = limit},
-                                     {.name = NULL}};
-
-    sql = tables_statement(&outbox->tables, db_sql_lock_slices, facts);
-    free(list);
-    if (sql != NULL && asprintf(&list, "START TRANSACTION; %s", sql_body(sql)) >= 0) {
-        free(sql);
-        return list;
-    }
-    free(sql);
-    return NULL;
+        len += (size_t)snprintf(out + len, size - len, "%s%d", i == 0 ? "" : ",", items[i]);
 }
 
 /* Begins the transaction and locks up to `width` of these slices. */
 static int lock(struct outbox *outbox, const int32_t *candidates, int count, int width,
                 struct error *error)
 {
-    char *sql = lock_statement(outbox, candidates, count, width);
+    char list[TABLES_SLICES_MAX * 5], limit[12];
+    const struct sql_fact facts[] = {
+        {"candidates", .text = list}, {"limit", .text = limit}, {.name = NULL}};
     MYSQL_RES *rows = NULL;
     MYSQL_ROW row;
+    char *sql;
 
     outbox->locked_count = 0;
+    put_list(candidates, count, list, sizeof list);
+    (void)snprintf(limit, sizeof limit, "%d", width);
+    sql = tables_statement(&outbox->tables, db_sql_lock_slices, facts);
     if (sql == NULL)
         return error_no_memory(error);
     if (db_send(&outbox->session, sql, error) == 0 && db_next(&outbox->session, error) == 0)
@@ -275,17 +257,6 @@ static int64_t least_bound(const struct outbox *outbox)
 
 #define LOCKED_BYTES (SLICES_PER_CLAIM_MAX * 8)
 
-/* "3,9" */
-static void put_locked(const struct outbox *outbox, char out[LOCKED_BYTES])
-{
-    int len = 0;
-
-    out[0] = '\0';
-    for (int i = 0; i < outbox->locked_count; i++)
-        len += snprintf(out + len, (size_t)(LOCKED_BYTES - len), "%s%d", i == 0 ? "" : ",",
-                        outbox->locked[i]);
-}
-
 #define PROBES 16
 #define PROBES_BYTES (2 * PROBES * 21)
 
@@ -330,7 +301,7 @@ static char *claim_statement(const struct outbox *outbox, const struct claim_req
     char *around = tables_statement(&outbox->tables, db_sql_around, NULL);
     char *claim, *below;
 
-    put_locked(outbox, locked);
+    put_list(outbox->locked, outbox->locked_count, locked, sizeof locked);
     put_probes(outbox->from > 0 ? outbox->from : 0, probes);
     (void)snprintf(from, sizeof from, "%" PRId64, outbox->from > 0 ? outbox->from : 0);
     (void)snprintf(limit, sizeof limit, "%d", rows_of(outbox));
@@ -663,7 +634,7 @@ static int end_lost_notes(struct outbox *outbox, struct error *error)
     char *list;
     int64_t ended = 0;
 
-    put_locked(outbox, locked);
+    put_list(outbox->locked, outbox->locked_count, locked, sizeof locked);
     rows = tables_query(&outbox->tables, &outbox->session, db_sql_lost_notes, facts, error);
     if (rows == NULL)
         return -1;
