@@ -14,10 +14,6 @@
 
 struct admin *admin_open(const struct outbox_options *options, struct error *error)
 {
-    const struct db_options how = {.url = options->url,
-                                   .password_file = options->password_file,
-                                   .allow_plaintext = options->allow_plaintext,
-                                   .idle_ms = options->publish_timeout_ms};
     struct admin *admin = calloc(1, sizeof *admin);
 
     if (admin == NULL) {
@@ -25,7 +21,7 @@ struct admin *admin_open(const struct outbox_options *options, struct error *err
         return NULL;
     }
     admin->options = options;
-    if (db_open(&admin->session, &how, "admin", error) == 0 &&
+    if (db_open(&admin->session, options, options->publish_timeout_ms, "admin", error) == 0 &&
         db_server_read(&admin->server, &admin->session, error) == 0 &&
         tables_describe(&admin->tables, options, &admin->session, error) == 0)
         return admin;

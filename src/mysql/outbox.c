@@ -167,15 +167,11 @@ static void look_up_commit(struct outbox *outbox)
 
 static int connect_session(struct outbox *outbox, struct error *error)
 {
-    const struct db_options options = {.url = outbox->options->url,
-                                       .password_file = outbox->options->password_file,
-                                       .allow_plaintext = outbox->options->allow_plaintext,
-                                       .idle_ms =
-                                           outbox->options->publish_timeout_ms + OUTBOX_SLACK_MS};
+    int64_t idle_ms = outbox->options->publish_timeout_ms + OUTBOX_SLACK_MS;
 
     forget_description(outbox);
     outbox->connections++;
-    if (db_open(&outbox->session, &options, outbox->name, error) < 0)
+    if (db_open(&outbox->session, outbox->options, idle_ms, outbox->name, error) < 0)
         return -1;
     if (take_over(outbox, error) < 0 ||
         db_server_read(&outbox->server, &outbox->session, error) < 0)

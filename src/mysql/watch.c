@@ -93,12 +93,8 @@ void watch_close(struct watch *watch)
 
 int watch_connect(struct watch *watch, struct error *error)
 {
-    const struct db_options options = {.url = watch->options->url,
-                                       .password_file = watch->options->password_file,
-                                       .allow_plaintext = watch->options->allow_plaintext,
-                                       .idle_ms = watch->options->publish_timeout_ms};
-
-    if (db_open(&watch->session, &options, watch->name, error) < 0)
+    if (db_open(&watch->session, watch->options, watch->options->publish_timeout_ms, watch->name,
+                error) < 0)
         return -1;
     if (db_server_read(&watch->server, &watch->session, error) < 0 ||
         db_server_check(&watch->server, watch->options, error) < 0) {

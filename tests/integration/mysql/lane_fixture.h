@@ -68,11 +68,11 @@ static inline void await_number(struct lane_fixture *fixture, const char *text, 
 
 static inline void connect_to(struct db_session *session, const char *url)
 {
-    const struct db_options how = {.url = url, .idle_ms = 600000};
+    const struct outbox_options how = {.url = (char *)url};
     struct error error;
 
     *session = (struct db_session){.conn = NULL};
-    if (db_open(session, &how, "test", &error) < 0)
+    if (db_open(session, &how, 600000, "test", &error) < 0)
         fail_msg("%s", error.text);
 }
 
