@@ -28,7 +28,7 @@ static atomic_int written;
 
 static void connect_db(struct db_session *session)
 {
-    const struct outbox_options how = {.url = (char *)url};
+    const struct outbox_options how = {.url = url};
     struct error error;
 
     *session = (struct db_session){.conn = NULL};
