@@ -46,15 +46,6 @@ static void put_value(FILE *out, const struct tables *tables, enum column column
     (void)fputc('\'', out);
 }
 
-/* Of a column that stands in statements as o.`name`. */
-static const char *bare_name(const struct tables *tables, enum column column)
-{
-    for (int i = 0; i < tables->fact_count; i++)
-        if (strcmp(tables->facts[i].name, column_name(column)) == 0)
-            return tables->facts[i].text + strlen("o.");
-    return "NULL";
-}
-
 /* NULL: no memory. */
 static char *insert_sql(const struct tables *tables, const struct values *values)
 {
@@ -68,7 +59,9 @@ static char *insert_sql(const struct tables *tables, const struct values *values
     (void)fputs("INSERT INTO {outbox} (", out);
     for (int i = COLUMN_TOPIC; i <= COLUMN_HEADERS; i++)
         if (tables->has[i]) {
-            (void)fprintf(out, "%s%s", divider, bare_name(tables, (enum column)i));
+            const char *name = tables_fact(tables, column_name((enum column)i));
+
+            (void)fprintf(out, "%s%s", divider, name + strlen("o.")); /* o.`name` */
             divider = ", ";
         }
     (void)fputs(") VALUES (", out);

@@ -59,6 +59,14 @@ void tables_put_literal(FILE *out, const char *text, size_t len)
     (void)fputc('\'', out);
 }
 
+const char *tables_fact(const struct tables *tables, const char *name)
+{
+    for (int i = 0; i < tables->fact_count; i++)
+        if (strcmp(tables->facts[i].name, name) == 0)
+            return tables->facts[i].text;
+    return "NULL";
+}
+
 /* Of at most 64 characters, all of which may have to be doubled. */
 static void quote(char out[2 * OUTBOX_NAME_BYTES + 3], const char *name)
 {
@@ -114,7 +122,7 @@ static void add_tables(struct tables *tables)
         quote(quoted, name);
         (void)add(tables, all[i].fact, "%s%s%s", schema, schema[0] != '\0' ? "." : "", quoted);
     }
-    add_literal(tables, "order_sequence_text", tables->facts[tables->fact_count - 1].text);
+    add_literal(tables, "order_sequence_text", tables_fact(tables, "order_sequence"));
     (void)snprintf(tables->outbox, sizeof tables->outbox, "%s%s%s", tables->schema,
                    tables->schema[0] != '\0' ? "." : "", tables->name);
     add_literal(tables, "table_text", tables->name);
@@ -183,14 +191,6 @@ static void moment_sql(const struct tables *tables, enum column column, const ch
         (void)snprintf(out, size, "CONVERT_TZ(%s, '%s', '+00:00')", sql, zone);
 }
 
-static const char *text_of_fact(const struct tables *tables, const char *name)
-{
-    for (int i = 0; i < tables->fact_count; i++)
-        if (strcmp(tables->facts[i].name, name) == 0)
-            return tables->facts[i].text;
-    return "NULL";
-}
-
 /* Of a row that is inserted, for the order trigger. */
 static void add_new(struct tables *tables)
 {
@@ -231,7 +231,7 @@ static void add_columns(struct tables *tables, bool bare)
     (void)add(tables, "due", "%s", moment);
     (void)add(tables, "not_before", "%s", moment);
     (void)add(tables, "slice_of_row", "IFNULL(CRC32(%s), %s) MOD %d",
-              text_of_fact(tables, "key_bytes"), sql[COLUMN_ID], tables->slices);
+              tables_fact(tables, "key_bytes"), sql[COLUMN_ID], tables->slices);
 }
 
 /* {unsent}: what is true of a row that is not sent; without it every row is unsent. */
@@ -239,7 +239,7 @@ static void add_condition(struct tables *tables)
 {
     const struct outbox_options *options = tables->options;
     bool by_mark = options->mark == NULL && tables->has[COLUMN_SENT_AT];
-    const char *sent_at = text_of_fact(tables, "sent_at");
+    const char *sent_at = tables_fact(tables, "sent_at");
 
     if (options->where != NULL && by_mark)
         (void)add(tables, "unsent", "(%s) AND %s IS NULL", options->where, sent_at);

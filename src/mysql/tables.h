@@ -50,6 +50,9 @@ int tables_describe(struct tables *tables, const struct outbox_options *options,
                     struct db_session *session, struct error *error);
 void tables_free(struct tables *tables);
 
+/* The text of a fact; "NULL": there is no such fact. */
+const char *tables_fact(const struct tables *tables, const char *name);
+
 /* The statement with these facts before those of the tables; free() it. NULL: no memory. */
 char *tables_statement(const struct tables *tables, const char *statement,
                        const struct sql_fact *more);

@@ -282,10 +282,8 @@ int watch_find_holder(struct watch *watch, struct error *holder, struct error *e
 
 const char *watch_control_table(const struct watch *watch)
 {
-    for (const struct sql_fact *fact = watch->tables.facts; fact->name != NULL; fact++)
-        if (strcmp(fact->name, "control") == 0)
-            return fact->text;
-    return "the control table";
+    return watch->tables.fact_count > 0 ? tables_fact(&watch->tables, "control")
+                                        : "the control table";
 }
 
 int watch_keep_acknowledged(struct watch *watch, const char *items, struct error *error)
