@@ -66,18 +66,5 @@ bool away_drops(struct away *away, const struct routes *routes, const char *topi
 
 char *away_topics(const struct away *away)
 {
-    char *list = NULL;
-    size_t size;
-    FILE *out = away->count > 0 ? open_memstream(&list, &size) : NULL;
-
-    if (out == NULL)
-        return NULL;
-    for (int i = 0; i < away->count; i++) {
-        (void)fputs(i == 0 ? "" : ",", out);
-        tables_put_literal(out, away->topics[i], strlen(away->topics[i]));
-    }
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
+    return away->count > 0 ? tables_literals((const char *const *)away->topics, away->count) : NULL;
 }

@@ -133,21 +133,21 @@ static int lock_due(struct outbox *outbox, const struct claim_request *request,
 
 static int take_pauses(struct outbox *outbox, MYSQL_RES *rows, struct error *error)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    struct writer writer;
     MYSQL_ROW row;
     const char *divider = "";
+    char *text;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return error_no_memory(error);
     for (; (row = mysql_fetch_row(rows)) != NULL; divider = "\n")
-        (void)fprintf(out, "%s%s", divider, row[0] != NULL ? row[0] : "");
-    if (fclose(out) != 0)
+        (void)fprintf(writer.out, "%s%s", divider, row[0] != NULL ? row[0] : "");
+    text = writer_end(&writer);
+    if (text == NULL)
         return error_no_memory(error);
     free(outbox->pauses);
     outbox->pauses = text;
-    if (size == 0) {
+    if (writer.len == 0) {
         free(text);
         outbox->pauses = NULL;
     }
@@ -209,20 +209,15 @@ int claim_read_around(struct outbox *outbox, struct error *error)
 
 char *claim_declined(const struct declined *declined)
 {
-    char *list = NULL;
-    size_t size;
-    FILE *out = declined != NULL && declined->count > 0 ? open_memstream(&list, &size) : NULL;
+    struct writer writer;
 
-    if (out == NULL)
+    if (declined == NULL || declined->count == 0 || !writer_begin(&writer))
         return NULL;
     for (int i = 0; i < declined->count; i++) {
-        (void)fputs(i == 0 ? "" : ",", out);
-        tables_put_literal(out, declined->items[i].waits_for, declined->items[i].len);
+        (void)fputs(i == 0 ? "" : ",", writer.out);
+        tables_put_literal(writer.out, declined->items[i].waits_for, declined->items[i].len);
     }
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
+    return writer_end(&writer);
 }
 
 /* ---- the rows ---- */
@@ -460,29 +455,24 @@ static int take_rows(struct outbox *outbox, struct batch *batch, bool *is_full, 
 /* The keys of the messages from *at on, of as many as a statement has room for. */
 static char *pack_keys(const struct batch *batch, int *at)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    struct writer writer;
     const char *divider = "[";
 
-    for (; out != NULL && *at < batch->count && ftell(out) < TABLES_STATEMENT_BYTES; ++*at) {
+    if (!writer_begin(&writer))
+        return NULL;
+    for (; *at < batch->count && ftell(writer.out) < TABLES_STATEMENT_BYTES; ++*at) {
         const struct message *message = &batch->messages[*at];
 
         if (message->key.data == NULL)
             continue;
-        (void)fprintf(out, "%s[\"", divider);
+        (void)fprintf(writer.out, "%s[\"", divider);
         for (size_t i = 0; i < message->key.len; i++)
-            (void)fprintf(out, "%02x", (unsigned char)message->key.data[i]);
-        (void)fprintf(out, "\",%.*s]", (int)message->id.len, message->id.data);
+            (void)fprintf(writer.out, "%02x", (unsigned char)message->key.data[i]);
+        (void)fprintf(writer.out, "\",%.*s]", (int)message->id.len, message->id.data);
         divider = ",";
     }
-    if (out == NULL)
-        return NULL;
-    (void)fputs(divider[0] == '[' ? "[]" : "]", out);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    (void)fputs(divider[0] == '[' ? "[]" : "]", writer.out);
+    return writer_end(&writer);
 }
 
 static int mark_some(struct outbox *outbox, struct batch *batch, int *at, struct error *error)

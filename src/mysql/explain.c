@@ -12,25 +12,6 @@
 enum { OF_OUTBOX = 12, OF_PARKED = 16 };
 enum { OF_STATE, OF_ERROR, OF_BLOCKED };
 
-/* The ids as string literals between commas; free() it. NULL: no memory. */
-static char *pack_words(const struct explain_request *request)
-{
-    char *list = NULL;
-    size_t size;
-    FILE *out = open_memstream(&list, &size);
-
-    if (out == NULL)
-        return NULL;
-    for (int i = 0; i < request->id_count; i++) {
-        (void)fputs(i > 0 ? "," : "", out);
-        tables_put_literal(out, request->ids[i], strlen(request->ids[i]));
-    }
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
-}
-
 /* Which of the ids the rows have; *found has one entry each. */
 static void note_found(const struct explain_request *request, const struct message *message,
                        bool *found)
@@ -131,7 +112,7 @@ int admin_explain(struct admin *admin, const struct routes *routes,
                   struct error *error)
 {
     struct explaining explaining = {.admin = admin, .request = request, .reader = reader};
-    char *words = request->id_count > 0 ? pack_words(request) : NULL;
+    char *words = request->id_count > 0 ? tables_literals(request->ids, request->id_count) : NULL;
     int status;
 
     (void)routes;

@@ -24,20 +24,10 @@ struct page {
     bool newest_first, changes, drops, one, whole;
 };
 
-/* A string literal; free() it. NULL: no memory, or no text. */
-static char *literal(const char *text, size_t len)
+/* A literal; free() it. NULL: no memory, or no text. */
+static char *literal(const char *text)
 {
-    char *quoted = NULL;
-    size_t size;
-    FILE *out = text != NULL ? open_memstream(&quoted, &size) : NULL;
-
-    if (out == NULL)
-        return NULL;
-    tables_put_literal(out, text, len);
-    if (fclose(out) == 0)
-        return quoted;
-    free(quoted);
-    return NULL;
+    return text != NULL ? tables_literals(&text, 1) : NULL;
 }
 
 static char *pack_words(const struct parked_request *request)
@@ -48,7 +38,7 @@ static char *pack_words(const struct parked_request *request)
     for (int i = 0; i < request->word_count; i++)
         (void)json_array_append_new(list, json_string(request->words[i]));
     packed = json_dumps(list, JSON_COMPACT);
-    quoted = literal(packed, packed != NULL ? strlen(packed) : 0);
+    quoted = literal(packed);
     free(packed);
     json_decref(list);
     return quoted;
@@ -61,7 +51,7 @@ static char *since_sql(const char *since)
     char *sql = NULL;
 
     if (ms < 0)
-        return literal(since, since != NULL ? strlen(since) : 0);
+        return literal(since);
     return asprintf(&sql, "UTC_TIMESTAMP(6) - INTERVAL %" PRId64 " MICROSECOND", ms * 1000) < 0
                ? NULL
                : sql;
@@ -84,12 +74,12 @@ static int begin(struct page *page, const struct parked_request *request, struct
     if (request->topic != NULL && match_topics_regex(request->topic, &regex) < 0)
         return error_no_memory(error);
     page->words = request->word_count > 0 ? pack_words(request) : NULL;
-    page->type = literal(request->type, request->type != NULL ? strlen(request->type) : 0);
+    page->type = literal(request->type);
     page->since = since_sql(request->since);
     if (regex != NULL)
-        page->topic_regex = literal(regex, strlen(regex));
+        page->topic_regex = literal(regex);
     else if (request->topic != NULL)
-        page->topic = literal(request->topic, strlen(request->topic));
+        page->topic = literal(request->topic);
     free(regex);
     if ((request->word_count == 0 || page->words != NULL) &&
         (request->type == NULL || page->type != NULL) &&
@@ -262,14 +252,12 @@ int parked_show(struct admin *admin, const struct parked_request *request,
 static char *pack_slices(const json_t *rows)
 {
     bool has[TABLES_SLICES_MAX] = {false};
-    char *list = NULL;
-    size_t size;
-    FILE *out = open_memstream(&list, &size);
+    struct writer writer;
     const char *divider = "";
     size_t at;
     json_t *row;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return NULL;
     json_array_foreach(rows, at, row)
     {
@@ -280,13 +268,10 @@ static char *pack_slices(const json_t *rows)
     }
     for (int i = 0; i < TABLES_SLICES_MAX; i++)
         if (has[i]) {
-            (void)fprintf(out, "%s%d", divider, i);
+            (void)fprintf(writer.out, "%s%d", divider, i);
             divider = ",";
         }
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
+    return writer_end(&writer);
 }
 
 /* While a lane has rows of their slices it publishes them perhaps. */

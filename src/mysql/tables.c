@@ -59,6 +59,19 @@ void tables_put_literal(FILE *out, const char *text, size_t len)
     (void)fputc('\'', out);
 }
 
+char *tables_literals(const char *const *words, int count)
+{
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    for (int i = 0; i < count; i++) {
+        (void)fputs(i == 0 ? "" : ",", writer.out);
+        tables_put_literal(writer.out, words[i], strlen(words[i]));
+    }
+    return writer_end(&writer);
+}
+
 const char *tables_fact(const struct tables *tables, const char *name)
 {
     for (int i = 0; i < tables->fact_count; i++)
@@ -84,16 +97,13 @@ static void quote(char out[2 * OUTBOX_NAME_BYTES + 3], const char *name)
 
 static void add_literal(struct tables *tables, const char *name, const char *text)
 {
-    char literal[8 * OUTBOX_NAME_BYTES + 16] = "NULL";
-    FILE *out = fmemopen(literal, sizeof literal, "w");
+    char *literal = tables_literals(&text, 1);
 
-    if (out == NULL) {
+    if (literal != NULL)
+        (void)add(tables, name, "%s", literal);
+    else
         tables->lacks_fact = true;
-        return;
-    }
-    tables_put_literal(out, text, strlen(text));
-    (void)fclose(out);
-    (void)add(tables, name, "%s", literal);
+    free(literal);
 }
 
 /* {outbox}, the tables beside it, and the order trigger and its sequence. */

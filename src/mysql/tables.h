@@ -65,5 +65,7 @@ int64_t tables_execute(const struct tables *tables, struct db_session *session,
 
 /* Appends a string literal. */
 void tables_put_literal(FILE *out, const char *text, size_t len);
+/* The words as literals, divided by commas; free() it. NULL: no memory. */
+char *tables_literals(const char *const *words, int count);
 
 #endif

@@ -403,22 +403,17 @@ static int scan(struct watch *watch, struct error *error)
 /* "1,7,.."; free() it. NULL: no memory. */
 static char *pack_bounds(const struct watch *watch, int64_t *highest)
 {
-    char *list = NULL;
-    size_t size;
-    FILE *out = open_memstream(&list, &size);
+    struct writer writer;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return NULL;
     for (int i = 0; i < horizon_slices(watch->source->horizon); i++) {
         int64_t bound = watch->view.bounds[i].low > 0 ? watch->view.bounds[i].low : 0;
 
-        (void)fprintf(out, "%s%" PRId64, i == 0 ? "" : ",", bound);
+        (void)fprintf(writer.out, "%s%" PRId64, i == 0 ? "" : ",", bound);
         *highest = bound > *highest ? bound : *highest;
     }
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
+    return writer_end(&writer);
 }
 
 /* From the front: a row below the bound of its slice. Where there is one, there may be more. */
