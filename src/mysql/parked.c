@@ -129,38 +129,6 @@ static int64_t seq_of(const json_t *row)
     return json_integer_value(json_object_get(row, "_seq"));
 }
 
-int parked_list(struct admin *admin, const struct parked_request *request,
-                const struct parked_reader *reader, struct error *error)
-{
-    int64_t left = request->limit > 0 ? request->limit : INT64_MAX;
-    struct page page;
-    json_t *rows = NULL;
-    size_t count = 1;
-
-    if (begin(&page, request, error) < 0)
-        return -1;
-    page.newest_first = true;
-    (void)snprintf(page.place, sizeof page.place, "%" PRId64, INT64_MAX);
-    while (left > 0 && count > 0) {
-        (void)snprintf(page.limit, sizeof page.limit, "%" PRId64,
-                       left < PAGE_ROWS ? left : PAGE_ROWS);
-        rows = read_page(admin, &page, error);
-        count = json_array_size(rows);
-        if (rows == NULL)
-            break;
-        tell(reader, rows);
-        left -= (int64_t)count;
-        if (count > 0)
-            (void)snprintf(page.place, sizeof page.place, "%" PRId64,
-                           seq_of(json_array_get(rows, count - 1)));
-        count = count < PAGE_ROWS ? 0 : count;
-        json_decref(rows);
-        rows = json_null();
-    }
-    end(&page);
-    return rows != NULL || left <= 0 ? 0 : -1;
-}
-
 /* ---- rows by their names ---- */
 
 /* How many rows the word names; *first: the first of them. */
@@ -363,28 +331,47 @@ static int change_page(struct admin *admin, enum parked_change change, const jso
     return -1;
 }
 
-static int change_filter(struct admin *admin, enum parked_change change, struct page *page,
-                         bool dry_run, const struct parked_reader *reader, struct error *error)
+/* Passes the rows of the filter, at most `left` of them, and makes the change. `change`: NULL: they
+ * are only read. */
+static int pass(struct admin *admin, const enum parked_change *change, struct page *page,
+                int64_t left, const struct parked_reader *reader, struct error *error)
 {
     size_t count = PAGE_ROWS;
     int status = 0;
 
-    (void)snprintf(page->place, sizeof page->place, "0");
-    (void)snprintf(page->limit, sizeof page->limit, "%d", PAGE_ROWS);
-    while (status == 0 && count == PAGE_ROWS) {
-        json_t *rows = read_page(admin, page, error);
+    (void)snprintf(page->place, sizeof page->place, "%" PRId64, page->newest_first ? INT64_MAX : 0);
+    while (status == 0 && count == PAGE_ROWS && left > 0) {
+        json_t *rows;
 
+        (void)snprintf(page->limit, sizeof page->limit, "%" PRId64,
+                       left < PAGE_ROWS ? left : PAGE_ROWS);
+        rows = read_page(admin, page, error);
         count = json_array_size(rows);
-        status = rows == NULL                                              ? -1
-                 : !dry_run && change_page(admin, change, rows, error) < 0 ? -1
-                                                                           : 0;
-        if (status == 0)
+        left -= (int64_t)count;
+        if (rows == NULL || (change != NULL && change_page(admin, *change, rows, error) < 0))
+            status = -1;
+        else
             tell(reader, rows);
         if (count > 0)
             (void)snprintf(page->place, sizeof page->place, "%" PRId64,
                            seq_of(json_array_get(rows, count - 1)));
         json_decref(rows);
     }
+    return status;
+}
+
+int parked_list(struct admin *admin, const struct parked_request *request,
+                const struct parked_reader *reader, struct error *error)
+{
+    int64_t limit = request->limit > 0 ? request->limit : INT64_MAX;
+    struct page page;
+    int status;
+
+    if (begin(&page, request, error) < 0)
+        return -1;
+    page.newest_first = true;
+    status = pass(admin, NULL, &page, limit, reader, error);
+    end(&page);
     return status;
 }
 
@@ -401,7 +388,7 @@ int parked_change(struct admin *admin, enum parked_change change,
     page.changes = true;
     page.drops = change == PARKED_DROP;
     if (request->word_count == 0) {
-        status = change_filter(admin, change, &page, dry_run, reader, error);
+        status = pass(admin, dry_run ? NULL : &change, &page, INT64_MAX, reader, error);
     } else if ((rows = read_words(admin, &page, request, error)) != NULL) {
         status = dry_run ? 0 : change_page(admin, change, rows, error);
         if (status == 0)
