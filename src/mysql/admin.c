@@ -54,15 +54,11 @@ int admin_settle_adoption(struct admin *admin, struct error *error)
 int admin_check_slices(const struct admin *admin, struct error *error)
 {
     struct admin *mine = (struct admin *)admin;
-    MYSQL_RES *rows = tables_query(&mine->tables, &mine->session, db_sql_count_slices, NULL, error);
-    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
-    bool is_whole;
+    int64_t counts[2];
 
-    if (rows == NULL)
+    if (tables_ask(&mine->tables, &mine->session, db_sql_count_slices, NULL, counts, 2, error) < 0)
         return -1;
-    is_whole = row != NULL && row[1] != NULL && strcmp(row[0], row[1]) == 0;
-    mysql_free_result(rows);
-    if (is_whole)
+    if (counts[0] == counts[1])
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "table %s_slice lacks the rows of some slices", admin->tables.outbox);

@@ -340,13 +340,13 @@ static int has_looked(const struct tables *tables, struct db_session *session, s
 /* Before anything else is read of the table: a change after this shows by a later time. */
 static int read_made_at(struct tables *tables, struct db_session *session, struct error *error)
 {
-    MYSQL_RES *rows = tables_query(tables, session, db_sql_made_at, NULL, error);
-    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+    int64_t made_at;
 
-    if (row != NULL && row[0] != NULL)
-        tables->made_at = strtoll(row[0], NULL, 10);
-    mysql_free_result(rows);
-    return rows != NULL ? has_looked(tables, session, error) : -1;
+    if (tables_ask(tables, session, db_sql_made_at, NULL, &made_at, 1, error) < 0)
+        return -1;
+    if (made_at != INT64_MIN)
+        tables->made_at = made_at;
+    return has_looked(tables, session, error);
 }
 
 static int read_columns(struct tables *tables, struct db_session *session, struct error *error)
@@ -461,35 +461,27 @@ static int read_kind(struct tables *tables, struct db_session *session, struct e
 /* Claims begin at 0. */
 static int check_ids(const struct tables *tables, struct db_session *session, struct error *error)
 {
-    MYSQL_RES *rows = tables_query(tables, session, db_sql_negative, NULL, error);
-    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
-    bool has_negative = row != NULL;
+    int64_t negative;
 
-    mysql_free_result(rows);
-    if (has_negative)
-        return refuse(tables, error, "has rows with negative ids, which would never be sent");
-    return rows != NULL ? 0 : -1;
+    if (tables_ask(tables, session, db_sql_negative, NULL, &negative, 1, error) < 0)
+        return -1;
+    return negative == INT64_MIN
+               ? 0
+               : refuse(tables, error, "has rows with negative ids, which would never be sent");
 }
 
 /* The server may have no table of named zones: each time of a zone would be NULL. */
 static int check_zone(const struct tables *tables, struct db_session *session, struct error *error)
 {
-    char sql[160];
-    MYSQL_RES *rows;
-    MYSQL_ROW row;
-    bool is_known;
+    const struct sql_fact facts[] = {{"zone", .text = tables->options->time_zone}, {.name = NULL}};
+    int64_t year;
 
     if (tables->options->time_zone == NULL)
         return 0;
-    (void)snprintf(sql, sizeof sql, "SELECT CONVERT_TZ('2026-01-01 00:00:00', '%s', '+00:00')",
-                   tables->options->time_zone);
-    rows = db_query(session, sql, error);
-    if (rows == NULL)
+    if (tables_ask(tables, session, "SELECT CONVERT_TZ('2026-01-01 00:00:00', '{zone}', '+00:00')",
+                   facts, &year, 1, error) < 0)
         return -1;
-    row = mysql_fetch_row(rows);
-    is_known = row != NULL && row[0] != NULL;
-    mysql_free_result(rows);
-    if (is_known)
+    if (year != INT64_MIN)
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "[outbox] time_zone: the server does not know this zone");
@@ -556,6 +548,18 @@ MYSQL_RES *tables_query(const struct tables *tables, struct db_session *session,
         (void)error_no_memory(error);
     free(sql);
     return rows;
+}
+
+int tables_ask(const struct tables *tables, struct db_session *session, const char *statement,
+               const struct sql_fact *more, int64_t *numbers, int count, struct error *error)
+{
+    MYSQL_RES *rows = tables_query(tables, session, statement, more, error);
+    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+
+    for (int i = 0; i < count; i++)
+        numbers[i] = row != NULL && row[i] != NULL ? strtoll(row[i], NULL, 10) : INT64_MIN;
+    mysql_free_result(rows);
+    return rows != NULL ? 0 : -1;
 }
 
 int64_t tables_execute(const struct tables *tables, struct db_session *session,

@@ -63,6 +63,11 @@ MYSQL_RES *tables_query(const struct tables *tables, struct db_session *session,
 int64_t tables_execute(const struct tables *tables, struct db_session *session,
                        const char *statement, const struct sql_fact *more, struct error *error);
 
+/* The numbers of the only row of an answer; INT64_MIN: NULL, or there is no row. Returns 0, or -1.
+ */
+int tables_ask(const struct tables *tables, struct db_session *session, const char *statement,
+               const struct sql_fact *more, int64_t *numbers, int count, struct error *error);
+
 /* Appends a string literal. */
 void tables_put_literal(FILE *out, const char *text, size_t len);
 /* The words as literals, divided by commas; free() it. NULL: no memory. */
