@@ -247,7 +247,7 @@ static void refuse(struct purge *purge, const char *row, const char *why)
     if (purge->refused++ > 0)
         return;
     (void)snprintf(purge->row, sizeof purge->row, "%s", row);
-    (void)snprintf(purge->why, sizeof purge->why, "%s", why);
+    (void)snprintf(purge->why, sizeof purge->why, "%.*s", (int)sizeof purge->why - 1, why);
     purge->fix = hint_find("settle", text_of(why));
 }
 
