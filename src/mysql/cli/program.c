@@ -1,12 +1,6 @@
 /* The program for MariaDB and MySQL: its commands. */
 #include "mysql/cli/commands.h"
 
-#include "cli/terminal.h"
-#include "source/json.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 extern const char embedded_commands[]; /* src/mysql/commands.awk makes them of commands.txt */
 
 static const struct own_command own[] = {
@@ -35,23 +29,6 @@ static const struct program program = {
     .own = own,
     .lacks = " audit introspect replay ",
 };
-
-const char *command_given(const struct arguments *arguments, const char *name)
-{
-    for (int i = 0; i < arguments->given_count; i++)
-        if (strcmp(arguments->given[i].name, name) == 0)
-            return arguments->given[i].value;
-    return NULL;
-}
-
-void command_print_json(const json_t *object)
-{
-    char *text = status_dump(object);
-
-    if (text != NULL)
-        terminal_print_json(text_of(text));
-    free(text);
-}
 
 int main(int argc, char **argv)
 {
