@@ -2,33 +2,10 @@
 #define CATALOG_SQL_TEXT_H
 
 #include "catalog/table.h"
+#include "sql/sql.h"
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-/* Statements are built in memory streams. A failed write is detected when the stream is closed. */
-struct writer {
-    FILE *out;
-    char *text;
-    size_t len;
-};
-
-static inline bool writer_begin(struct writer *writer)
-{
-    *writer = (struct writer){0};
-    writer->out = open_memstream(&writer->text, &writer->len);
-    return writer->out != NULL;
-}
-
-/* Returns the text; free() it. NULL: no memory. */
-static inline char *writer_end(struct writer *writer)
-{
-    if (fclose(writer->out) == 0)
-        return writer->text;
-    free(writer->text);
-    return NULL;
-}
 
 /* Appends the expression for a row's slice, from 0: the hash of its key, or of its id when the key
  * is NULL, modulo `slices`. The claim index is on this expression. `parked`: for a parked row. */

@@ -1,7 +1,8 @@
-/* A command's connection, and what the janitor does with it. */
+/* A command's connection, and what the janitor and purge do with it. */
 #include "mysql/admin.h"
 
 #include "base/clock.h"
+#include "base/hint.h"
 #include "mysql/settle.h"
 #include "mysql/statements.h"
 
@@ -13,10 +14,6 @@
 
 struct admin *admin_open(const struct outbox_options *options, struct error *error)
 {
-    const struct db_options how = {.url = options->url,
-                                   .password_file = options->password_file,
-                                   .allow_plaintext = options->allow_plaintext,
-                                   .idle_ms = options->publish_timeout_ms};
     struct admin *admin = calloc(1, sizeof *admin);
 
     if (admin == NULL) {
@@ -24,7 +21,7 @@ struct admin *admin_open(const struct outbox_options *options, struct error *err
         return NULL;
     }
     admin->options = options;
-    if (db_open(&admin->session, &how, "admin", error) == 0 &&
+    if (db_open(&admin->session, options, options->publish_timeout_ms, "admin", error) == 0 &&
         db_server_read(&admin->server, &admin->session, error) == 0 &&
         tables_describe(&admin->tables, options, &admin->session, error) == 0)
         return admin;
@@ -57,15 +54,11 @@ int admin_settle_adoption(struct admin *admin, struct error *error)
 int admin_check_slices(const struct admin *admin, struct error *error)
 {
     struct admin *mine = (struct admin *)admin;
-    MYSQL_RES *rows = tables_query(&mine->tables, &mine->session, db_sql_count_slices, NULL, error);
-    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
-    bool is_whole;
+    int64_t counts[2];
 
-    if (rows == NULL)
+    if (tables_ask(&mine->tables, &mine->session, db_sql_count_slices, NULL, counts, 2, error) < 0)
         return -1;
-    is_whole = row != NULL && row[1] != NULL && strcmp(row[0], row[1]) == 0;
-    mysql_free_result(rows);
-    if (is_whole)
+    if (counts[0] == counts[1])
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "table %s_slice lacks the rows of some slices", admin->tables.outbox);
@@ -87,63 +80,245 @@ int admin_adopt_waiting(struct admin *admin, struct error *error)
 
 /* ---- purge ---- */
 
-/* Deletes up to PURGE_ROWS rows. Returns how many; -1 with *error set. */
-static int64_t purge_some(struct admin *admin, const char *find, const char *gone, int64_t age_ms,
-                          struct error *error)
+/* Rows that are marked by sent_at are the relay's; with [outbox] mark none is purged. */
+int admin_check_sent(struct admin *admin, struct error *error)
 {
-    char age[24], limit[12];
-    bool is_zoned = admin->tables.is_zoned[COLUMN_SENT_AT];
+    (void)admin;
+    (void)error;
+    return 0;
+}
+
+/* Whether sent rows of the outbox may be deleted. */
+static bool may_purge_outbox(const struct admin *admin)
+{
+    return admin->tables.is_own && admin->options->on_sent == ON_SENT_MARK &&
+           admin->options->mark == NULL && admin->tables.has[COLUMN_SENT_AT];
+}
+
+/* The statement that finds rows to delete, the first ones without an order; free() it. `place`: in
+ * the order of sending, "": from the first on, or those behind "ID TIME". NULL with *error set. */
+static char *purgeable(const struct admin *admin, bool parked, int64_t age_ms, uint64_t limit,
+                       const char *place, struct error *error)
+{
+    char age[24], most[24], id[24] = "", sent[72] = "";
     const struct sql_fact facts[] = {
         {"age_s", .text = age},
-        {"limit", .text = limit},
-        {"now", .text = is_zoned ? "CURRENT_TIMESTAMP(6)" : "UTC_TIMESTAMP(6)"},
+        {"limit", .text = most},
+        {"now", .text = admin->tables.is_zoned[COLUMN_SENT_AT] ? "CURRENT_TIMESTAMP(6)"
+                                                               : "UTC_TIMESTAMP(6)"},
+        {place != NULL ? "ordered" : "", .text = NULL},
+        {place != NULL && place[0] != '\0' ? "after" : "", .text = NULL},
+        {"after_id", .text = id},
+        {"after_sent", .text = sent},
         {.name = NULL}};
-    MYSQL_RES *rows;
-    char *list;
-    char *sql = NULL;
-    int64_t deleted = -1;
+    char *sql;
 
     (void)snprintf(age, sizeof age, "%" PRId64 ".%03d", age_ms / 1000, (int)(age_ms % 1000));
-    (void)snprintf(limit, sizeof limit, "%d", PURGE_ROWS);
-    rows = tables_query(&admin->tables, &admin->session, find, facts, error);
-    if (rows == NULL)
-        return -1;
-    list = settle_pack_first(rows);
-    if (mysql_num_rows(rows) == 0) {
-        deleted = 0;
-    } else if (list != NULL && (sql = tables_statement(&admin->tables, gone, facts)) != NULL) {
-        const struct text param = text_of(list);
+    (void)snprintf(most, sizeof most, "%" PRIu64, limit);
+    if (place != NULL && place[0] != '\0') {
+        int len = (int)strcspn(place, " ");
 
-        deleted = db_run_once(&admin->session, sql, &param, 1, error);
-    } else {
-        (void)error_no_memory(error);
+        (void)snprintf(id, sizeof id, "%.*s", len, place);
+        (void)snprintf(sent, sizeof sent, "'%s'", place + len + 1);
     }
-    mysql_free_result(rows);
+    sql = tables_statement(&admin->tables, parked ? db_sql_purgeable_parked : db_sql_purgeable,
+                           facts);
+    if (sql == NULL)
+        (void)error_no_memory(error);
+    return sql;
+}
+
+/* -1 with *error set. */
+static int64_t count(struct admin *admin, bool parked, int64_t age_ms, struct error *error)
+{
+    char *found = purgeable(admin, parked, age_ms, UINT64_MAX, NULL, error);
+    char *sql = NULL;
+    MYSQL_RES *rows = NULL;
+    MYSQL_ROW row;
+    int64_t counted = -1;
+
+    if (found == NULL)
+        return -1;
+    if (asprintf(&sql, "SELECT COUNT(*) FROM (%s) counted", sql_body(found)) < 0) {
+        sql = NULL;
+        (void)error_no_memory(error);
+    } else {
+        rows = db_query(&admin->session, sql, error);
+    }
+    free(found);
     free(sql);
+    row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+    if (row != NULL)
+        counted = strtoll(row[0], NULL, 10);
+    mysql_free_result(rows);
+    return counted;
+}
+
+int64_t admin_count_purgeable(struct admin *admin, int64_t *age_ms, struct error *error)
+{
+    int64_t outbox = may_purge_outbox(admin) ? count(admin, false, *age_ms, error) : 0;
+    int64_t parked = outbox >= 0 ? count(admin, true, *age_ms, error) : -1;
+
+    return parked < 0 ? -1 : outbox + parked;
+}
+
+/* One run. */
+struct run {
+    struct admin *admin;
+    struct purge *purge;
+    int64_t deadline_ms; /* 0: none */
+    bool (*stop)(const void *closure);
+    const void *closure;
+};
+
+static bool is_over(const struct run *run)
+{
+    return (run->stop != NULL && run->stop(run->closure)) ||
+           (run->deadline_ms != 0 && clock_left_ms(run->deadline_ms) == 0);
+}
+
+/* A page of rows to delete. NULL with *error set. */
+static MYSQL_RES *find(const struct run *run, bool parked, const char *place, struct error *error)
+{
+    char *sql = purgeable(run->admin, parked, run->purge->age_ms, PURGE_ROWS, place, error);
+    MYSQL_RES *rows = sql != NULL ? db_query(&run->admin->session, sql, error) : NULL;
+
+    free(sql);
+    return rows;
+}
+
+/* Deletes the rows of a JSON array (NULL: no memory), in a transaction of its own. Returns 1; 0
+ * with *error set when the server refuses one of them; -1, also when it would refuse any row. */
+static int delete_rows(const struct run *run, bool parked, const char *list, struct error *error)
+{
+    struct admin *admin = run->admin;
+    const char *statement = parked ? db_sql_purge_parked : db_sql_purge;
+    char *sql = list != NULL ? tables_statement(&admin->tables, statement, NULL) : NULL;
+    const struct text param = text_of(list != NULL ? list : "");
+    int64_t deleted;
+
+    if (sql == NULL)
+        return error_no_memory(error);
+    deleted = db_run_once(&admin->session, sql, &param, 1, error);
+    free(sql);
+    if (deleted < 0)
+        return admin->session.failure == DB_FAILURE_STATEMENT && error->kind != ERROR_PERMANENT
+                   ? 0
+                   : -1;
+    run->purge->purged += deleted;
+    return 1;
+}
+
+static int delete_page(const struct run *run, bool parked, MYSQL_RES *rows, struct error *error)
+{
+    char *list = settle_pack_first(rows);
+    int deleted = delete_rows(run, parked, list, error);
+
     free(list);
     return deleted;
+}
+
+/* Until no row is found. Returns as delete_rows() does. */
+static int delete_all(const struct run *run, bool parked, struct error *error)
+{
+    int deleted = 1;
+    bool more = true;
+
+    while (deleted > 0 && more && !is_over(run)) {
+        MYSQL_RES *rows = find(run, parked, NULL, error);
+
+        if (rows == NULL)
+            return -1;
+        more = mysql_num_rows(rows) > 0;
+        if (more)
+            deleted = delete_page(run, parked, rows, error);
+        mysql_free_result(rows);
+    }
+    return deleted;
+}
+
+static void keep_place(struct purge *purge, MYSQL_ROW row)
+{
+    (void)snprintf(purge->place, sizeof purge->place, "%s %s", row[0], row[1]);
+}
+
+static void refuse(struct purge *purge, const char *row, const char *why)
+{
+    if (purge->refused++ > 0)
+        return;
+    (void)snprintf(purge->row, sizeof purge->row, "%s", row);
+    (void)snprintf(purge->why, sizeof purge->why, "%.*s", (int)sizeof purge->why - 1, why);
+    purge->fix = hint_find("settle", text_of(why));
+}
+
+/* The rows of a page one by one. Returns 0, or -1. */
+static int delete_each(const struct run *run, MYSQL_RES *rows, struct error *error)
+{
+    MYSQL_ROW row;
+
+    mysql_data_seek(rows, 0);
+    while (!is_over(run) && (row = mysql_fetch_row(rows)) != NULL) {
+        char list[32];
+        int deleted;
+
+        (void)snprintf(list, sizeof list, "[%s]", row[0]);
+        deleted = delete_rows(run, false, list, error);
+        if (deleted < 0)
+            return -1;
+        if (deleted == 0)
+            refuse(run->purge, row[0], error->text);
+        keep_place(run->purge, row);
+    }
+    return 0;
+}
+
+/* Passes all rows in their order, from where the last walk has ended, and steps over those that the
+ * server refuses to delete. Returns 0, or -1. */
+static int walk(const struct run *run, struct error *error)
+{
+    bool more = true;
+
+    while (more && !is_over(run)) {
+        MYSQL_RES *rows = find(run, false, run->purge->place, error);
+        int deleted = 1;
+
+        if (rows == NULL)
+            return -1;
+        more = mysql_num_rows(rows) == PURGE_ROWS;
+        if (mysql_num_rows(rows) > 0)
+            deleted = delete_page(run, false, rows, error);
+        if (deleted == 0 && delete_each(run, rows, error) < 0)
+            deleted = -1;
+        if (deleted > 0 && more) {
+            mysql_data_seek(rows, PURGE_ROWS - 1);
+            keep_place(run->purge, mysql_fetch_row(rows));
+        }
+        mysql_free_result(rows);
+        if (deleted < 0)
+            return -1;
+    }
+    if (!is_over(run))
+        run->purge->place[0] = '\0';
+    return 0;
 }
 
 int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
                 bool (*stop)(const void *closure), const void *closure, struct purge *purge,
                 struct error *error)
 {
-    int64_t deadline_ms = clock_now_ms() + limit_ms;
-    bool has_rows = admin->tables.is_own && admin->options->on_sent == ON_SENT_MARK &&
-                    admin->tables.has[COLUMN_SENT_AT];
-    int64_t deleted = 1;
+    const struct run run = {.admin = admin,
+                            .purge = purge,
+                            .deadline_ms = limit_ms > 0 ? clock_now_ms() + limit_ms : 0,
+                            .stop = stop,
+                            .closure = closure};
+    int deleted = 1;
 
-    *purge = (struct purge){.age_ms = age_ms};
-    for (int parked = has_rows ? 0 : 1; parked < 2; parked++)
-        do {
-            if ((stop != NULL && stop(closure)) ||
-                (limit_ms > 0 && clock_left_ms(deadline_ms) == 0))
-                return 0;
-            deleted = purge_some(admin, parked ? db_sql_purgeable_parked : db_sql_purgeable,
-                                 parked ? db_sql_purge_parked : db_sql_purge, age_ms, error);
-            if (deleted < 0)
-                return -1;
-            purge->purged += deleted;
-        } while (deleted > 0);
-    return 0;
+    purge->purged = 0;
+    purge->refused = 0;
+    purge->age_ms = age_ms;
+    if (may_purge_outbox(admin))
+        deleted = delete_all(&run, false, error);
+    if (deleted < 0 || (deleted == 0 && walk(&run, error) < 0))
+        return -1;
+    return delete_all(&run, true, error) > 0 ? 0 : -1;
 }

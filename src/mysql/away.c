@@ -49,18 +49,12 @@ void away_free(struct away *away)
 
 bool away_drops(struct away *away, const struct routes *routes, const char *topic, size_t len)
 {
-    int at;
-    int sink = 0;
+    int sink;
 
     if (away->sinks == 0 || topic == NULL)
         return false;
-    if (routes != NULL && routes->count > 0) {
-        at = route_find(routes, (struct text){topic, len});
-        if (at < 0)
-            return false;
-        sink = routes->entries[at].sink;
-    }
-    if ((away->sinks >> sink & 1) == 0)
+    sink = routes != NULL ? route_sink(routes, (struct text){topic, len}) : 0;
+    if (sink < 0 || (away->sinks >> sink & 1) == 0)
         return false;
     for (int i = 0; i < away->count; i++)
         if (strlen(away->topics[i]) == len && memcmp(away->topics[i], topic, len) == 0)
@@ -72,18 +66,5 @@ bool away_drops(struct away *away, const struct routes *routes, const char *topi
 
 char *away_topics(const struct away *away)
 {
-    char *list = NULL;
-    size_t size;
-    FILE *out = away->count > 0 ? open_memstream(&list, &size) : NULL;
-
-    if (out == NULL)
-        return NULL;
-    for (int i = 0; i < away->count; i++) {
-        (void)fputs(i == 0 ? "" : ",", out);
-        tables_put_literal(out, away->topics[i], strlen(away->topics[i]));
-    }
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
+    return away->count > 0 ? tables_literals((const char *const *)away->topics, away->count) : NULL;
 }

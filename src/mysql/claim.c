@@ -53,49 +53,31 @@ static int64_t number(const char *text)
 
 /* ---- which slices ---- */
 
-/* The statement in which this many of the candidates stand; free() it. NULL: no memory. */
-static char *lock_statement(const struct outbox *outbox, const int32_t *candidates, int count,
-                            int width)
+/* "3,9" */
+static void put_list(const int32_t *items, int count, char *out, size_t size)
 {
-    char *list = NULL;
-    size_t size;
-    FILE *out = open_memstream(&list, &size);
-    char limit[12];
-    char *sql;
+    size_t len = 0;
 
-    if (out == NULL)
-        return NULL;
-    (void)fputs("START TRANSACTION; ", out);
+    out[0] = '\0';
     for (int i = 0; i < count; i++)
-        (void)fprintf(out, "%s%d", i == 0 ? "" : ",", candidates[i]);
-    if (fclose(out) != 0) {
-        free(list);
-        return NULL;
-    }
-    (void)snprintf(limit, sizeof limit, "%d", width);
-    const struct sql_fact facts[] = {{"candidates", .text = list + strlen("START TRANSACTION; ")},
-                                     {"limit", .text = limit},
-                                     {.name = NULL}};
-
-    sql = tables_statement(&outbox->tables, db_sql_lock_slices, facts);
-    free(list);
-    if (sql != NULL && asprintf(&list, "START TRANSACTION; %s", sql_body(sql)) >= 0) {
-        free(sql);
-        return list;
-    }
-    free(sql);
-    return NULL;
+        len += (size_t)snprintf(out + len, size - len, "%s%d", i == 0 ? "" : ",", items[i]);
 }
 
 /* Begins the transaction and locks up to `width` of these slices. */
 static int lock(struct outbox *outbox, const int32_t *candidates, int count, int width,
                 struct error *error)
 {
-    char *sql = lock_statement(outbox, candidates, count, width);
+    char list[TABLES_SLICES_MAX * 5], limit[12];
+    const struct sql_fact facts[] = {
+        {"candidates", .text = list}, {"limit", .text = limit}, {.name = NULL}};
     MYSQL_RES *rows = NULL;
     MYSQL_ROW row;
+    char *sql;
 
     outbox->locked_count = 0;
+    put_list(candidates, count, list, sizeof list);
+    (void)snprintf(limit, sizeof limit, "%d", width);
+    sql = tables_statement(&outbox->tables, db_sql_lock_slices, facts);
     if (sql == NULL)
         return error_no_memory(error);
     if (db_send(&outbox->session, sql, error) == 0 && db_next(&outbox->session, error) == 0)
@@ -130,11 +112,9 @@ static int lock_free(struct outbox *outbox, struct error *error)
 static int lock_due(struct outbox *outbox, const struct claim_request *request,
                     const char *declined, struct error *error)
 {
-    const struct sql_fact facts[] = {
-        {"states", .text = request->refused ? "'refused', 'unsettled'"
-                                            : "'retry', 'scheduled', 'waiting', 'paused'"},
-        {declined != NULL && request->parked ? "declined" : "", .text = declined},
-        {.name = NULL}};
+    const struct sql_fact facts[] = {{request->refused ? "notes" : "", .text = NULL},
+                                     {declined != NULL ? "declined" : "", .text = declined},
+                                     {.name = NULL}};
     MYSQL_RES *rows =
         tables_query(&outbox->tables, &outbox->session, db_sql_due_slices, facts, error);
     int32_t candidates[SLICES_PER_CLAIM_MAX];
@@ -153,21 +133,21 @@ static int lock_due(struct outbox *outbox, const struct claim_request *request,
 
 static int take_pauses(struct outbox *outbox, MYSQL_RES *rows, struct error *error)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    struct writer writer;
     MYSQL_ROW row;
     const char *divider = "";
+    char *text;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return error_no_memory(error);
     for (; (row = mysql_fetch_row(rows)) != NULL; divider = "\n")
-        (void)fprintf(out, "%s%s", divider, row[0] != NULL ? row[0] : "");
-    if (fclose(out) != 0)
+        (void)fprintf(writer.out, "%s%s", divider, row[0] != NULL ? row[0] : "");
+    text = writer_end(&writer);
+    if (text == NULL)
         return error_no_memory(error);
     free(outbox->pauses);
     outbox->pauses = text;
-    if (size == 0) {
+    if (writer.len == 0) {
         free(text);
         outbox->pauses = NULL;
     }
@@ -229,20 +209,15 @@ int claim_read_around(struct outbox *outbox, struct error *error)
 
 char *claim_declined(const struct declined *declined)
 {
-    char *list = NULL;
-    size_t size;
-    FILE *out = declined != NULL && declined->count > 0 ? open_memstream(&list, &size) : NULL;
+    struct writer writer;
 
-    if (out == NULL)
+    if (declined == NULL || declined->count == 0 || !writer_begin(&writer))
         return NULL;
     for (int i = 0; i < declined->count; i++) {
-        (void)fputs(i == 0 ? "" : ",", out);
-        tables_put_literal(out, declined->items[i].waits_for, declined->items[i].len);
+        (void)fputs(i == 0 ? "" : ",", writer.out);
+        tables_put_literal(writer.out, declined->items[i].waits_for, declined->items[i].len);
     }
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
+    return writer_end(&writer);
 }
 
 /* ---- the rows ---- */
@@ -276,17 +251,6 @@ static int64_t least_bound(const struct outbox *outbox)
 }
 
 #define LOCKED_BYTES (SLICES_PER_CLAIM_MAX * 8)
-
-/* "3,9" */
-static void put_locked(const struct outbox *outbox, char out[LOCKED_BYTES])
-{
-    int len = 0;
-
-    out[0] = '\0';
-    for (int i = 0; i < outbox->locked_count; i++)
-        len += snprintf(out + len, (size_t)(LOCKED_BYTES - len), "%s%d", i == 0 ? "" : ",",
-                        outbox->locked[i]);
-}
 
 #define PROBES 16
 #define PROBES_BYTES (2 * PROBES * 21)
@@ -332,7 +296,7 @@ static char *claim_statement(const struct outbox *outbox, const struct claim_req
     char *around = tables_statement(&outbox->tables, db_sql_around, NULL);
     char *claim, *below;
 
-    put_locked(outbox, locked);
+    put_list(outbox->locked, outbox->locked_count, locked, sizeof locked);
     put_probes(outbox->from > 0 ? outbox->from : 0, probes);
     (void)snprintf(from, sizeof from, "%" PRId64, outbox->from > 0 ? outbox->from : 0);
     (void)snprintf(limit, sizeof limit, "%d", rows_of(outbox));
@@ -491,29 +455,24 @@ static int take_rows(struct outbox *outbox, struct batch *batch, bool *is_full, 
 /* The keys of the messages from *at on, of as many as a statement has room for. */
 static char *pack_keys(const struct batch *batch, int *at)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    struct writer writer;
     const char *divider = "[";
 
-    for (; out != NULL && *at < batch->count && ftell(out) < TABLES_STATEMENT_BYTES; ++*at) {
+    if (!writer_begin(&writer))
+        return NULL;
+    for (; *at < batch->count && ftell(writer.out) < TABLES_STATEMENT_BYTES; ++*at) {
         const struct message *message = &batch->messages[*at];
 
         if (message->key.data == NULL)
             continue;
-        (void)fprintf(out, "%s[\"", divider);
+        (void)fprintf(writer.out, "%s[\"", divider);
         for (size_t i = 0; i < message->key.len; i++)
-            (void)fprintf(out, "%02x", (unsigned char)message->key.data[i]);
-        (void)fprintf(out, "\",%.*s]", (int)message->id.len, message->id.data);
+            (void)fprintf(writer.out, "%02x", (unsigned char)message->key.data[i]);
+        (void)fprintf(writer.out, "\",%.*s]", (int)message->id.len, message->id.data);
         divider = ",";
     }
-    if (out == NULL)
-        return NULL;
-    (void)fputs(divider[0] == '[' ? "[]" : "]", out);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    (void)fputs(divider[0] == '[' ? "[]" : "]", writer.out);
+    return writer_end(&writer);
 }
 
 static int mark_some(struct outbox *outbox, struct batch *batch, int *at, struct error *error)
@@ -665,7 +624,7 @@ static int end_lost_notes(struct outbox *outbox, struct error *error)
     char *list;
     int64_t ended = 0;
 
-    put_locked(outbox, locked);
+    put_list(outbox->locked, outbox->locked_count, locked, sizeof locked);
     rows = tables_query(&outbox->tables, &outbox->session, db_sql_lost_notes, facts, error);
     if (rows == NULL)
         return -1;

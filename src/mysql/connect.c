@@ -99,8 +99,9 @@ static void init_library(void)
 }
 
 /* NULL with *error set. */
-static struct attempt *prepare(const struct db_session *session, const struct db_options *options,
-                               const char *name, struct error *error)
+static struct attempt *prepare(const struct db_session *session,
+                               const struct outbox_options *options, const char *name,
+                               struct error *error)
 {
     struct attempt *attempt = calloc(1, sizeof *attempt);
     char problem[URL_PROBLEM_BYTES];
@@ -199,8 +200,8 @@ static int make_settings(struct db_session *session, int64_t idle_ms, struct err
     return db_execute(session, sql, error) < 0 ? -1 : 0;
 }
 
-int db_open(struct db_session *session, const struct db_options *options, const char *name,
-            struct error *error)
+int db_open(struct db_session *session, const struct outbox_options *options, int64_t idle_ms,
+            const char *name, struct error *error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct attempt *attempt;
@@ -209,7 +210,7 @@ int db_open(struct db_session *session, const struct db_options *options, const 
     attempt = prepare(session, options, name, error);
     if (attempt == NULL || connect_by_deadline(session, attempt, error) < 0)
         return -1;
-    if (check_version(session, error) < 0 || make_settings(session, options->idle_ms, error) < 0)
+    if (check_version(session, error) < 0 || make_settings(session, idle_ms, error) < 0)
         return db_abort(session);
     return 0;
 }

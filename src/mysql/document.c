@@ -7,7 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *value_of(const MYSQL_FIELD *field, const char *text)
+/* All of them, escaped where they are no UTF-8. */
+static json_t *pack_bytes(const char *bytes, size_t len)
+{
+    json_t *string = json_stringn(bytes, len);
+    size_t size = 4 * len + 1;
+    char *escaped = string == NULL ? malloc(size) : NULL;
+
+    if (escaped != NULL)
+        string = json_string(text_escape(escaped, size, bytes, len));
+    free(escaped);
+    return string;
+}
+
+static json_t *value_of(const MYSQL_FIELD *field, const char *text, size_t len)
 {
     if (text == NULL)
         return json_null();
@@ -25,16 +38,18 @@ static json_t *value_of(const MYSQL_FIELD *field, const char *text)
         return strchr(text, '.') != NULL ? json_real(strtod(text, NULL))
                                          : json_integer(strtoll(text, NULL, 10));
     default:
-        return pack_text(text);
+        return pack_bytes(text, len);
     }
 }
 
 static void take(json_t *into, MYSQL_RES *rows, MYSQL_ROW row)
 {
+    const unsigned long *lengths = mysql_fetch_lengths(rows);
+
     for (unsigned i = 0; i < mysql_num_fields(rows); i++) {
         const MYSQL_FIELD *field = mysql_fetch_field_direct(rows, i);
 
-        (void)json_object_set_new(into, field->name, value_of(field, row[i]));
+        (void)json_object_set_new(into, field->name, value_of(field, row[i], lengths[i]));
     }
 }
 

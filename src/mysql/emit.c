@@ -46,44 +46,32 @@ static void put_value(FILE *out, const struct tables *tables, enum column column
     (void)fputc('\'', out);
 }
 
-/* Of a column that stands in statements as o.`name`. */
-static const char *bare_name(const struct tables *tables, enum column column)
-{
-    for (int i = 0; i < tables->fact_count; i++)
-        if (strcmp(tables->facts[i].name, column_name(column)) == 0)
-            return tables->facts[i].text + strlen("o.");
-    return "NULL";
-}
-
 /* NULL: no memory. */
 static char *insert_sql(const struct tables *tables, const struct values *values)
 {
-    char *sql = NULL;
-    size_t size;
-    FILE *out = open_memstream(&sql, &size);
+    struct writer writer;
     const char *divider = "";
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return NULL;
-    (void)fputs("INSERT INTO {outbox} (", out);
+    (void)fputs("INSERT INTO {outbox} (", writer.out);
     for (int i = COLUMN_TOPIC; i <= COLUMN_HEADERS; i++)
         if (tables->has[i]) {
-            (void)fprintf(out, "%s%s", divider, bare_name(tables, (enum column)i));
+            const char *name = tables_fact(tables, column_name((enum column)i));
+
+            (void)fprintf(writer.out, "%s%s", divider, name + strlen("o.")); /* o.`name` */
             divider = ", ";
         }
-    (void)fputs(") VALUES (", out);
+    (void)fputs(") VALUES (", writer.out);
     divider = "";
     for (int i = COLUMN_TOPIC; i <= COLUMN_HEADERS; i++)
         if (tables->has[i]) {
-            (void)fputs(divider, out);
-            put_value(out, tables, (enum column)i, values->of[i]);
+            (void)fputs(divider, writer.out);
+            put_value(writer.out, tables, (enum column)i, values->of[i]);
             divider = ", ";
         }
-    (void)fputc(')', out);
-    if (fclose(out) == 0)
-        return sql;
-    free(sql);
-    return NULL;
+    (void)fputc(')', writer.out);
+    return writer_end(&writer);
 }
 
 /* A role that may only insert gets no ids. If the order trigger drew the id, LAST_INSERT_ID() is 0.

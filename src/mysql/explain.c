@@ -10,25 +10,7 @@
 
 /* The columns behind those of a claim. */
 enum { OF_OUTBOX = 12, OF_PARKED = 16 };
-
-/* The ids as string literals between commas; free() it. NULL: no memory. */
-static char *pack_words(const struct explain_request *request)
-{
-    char *list = NULL;
-    size_t size;
-    FILE *out = open_memstream(&list, &size);
-
-    if (out == NULL)
-        return NULL;
-    for (int i = 0; i < request->id_count; i++) {
-        (void)fputs(i > 0 ? "," : "", out);
-        tables_put_literal(out, request->ids[i], strlen(request->ids[i]));
-    }
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
-}
+enum { OF_STATE, OF_ERROR, OF_BLOCKED };
 
 /* Which of the ids the rows have; *found has one entry each. */
 static void note_found(const struct explain_request *request, const struct message *message,
@@ -88,8 +70,11 @@ static int read_rows(struct explaining *explaining, bool parked, const char *wor
         claim_fill(&admin->tables, &batch, message, row, mysql_fetch_lengths(rows));
         if (message->verdict == VERDICT_EARLY)
             message->verdict = VERDICT_PENDING;
-        explained.state = row[column];
-        explained.error = parked ? row[column + 1] : NULL;
+        explained.state = row[column + OF_STATE];
+        explained.error = row[column + OF_ERROR];
+        message->blocked = !parked && strcmp(row[column + OF_BLOCKED], "1") == 0;
+        if (strcmp(explained.state, "unsettled") == 0)
+            message->verdict = VERDICT_SENT; /* a claim would only settle it */
         note_found(request, message, explaining->found);
         explaining->reader->on_row(explaining->reader->closure, &explained, &batch);
     }
@@ -127,7 +112,7 @@ int admin_explain(struct admin *admin, const struct routes *routes,
                   struct error *error)
 {
     struct explaining explaining = {.admin = admin, .request = request, .reader = reader};
-    char *words = request->id_count > 0 ? pack_words(request) : NULL;
+    char *words = request->id_count > 0 ? tables_literals(request->ids, request->id_count) : NULL;
     int status;
 
     (void)routes;

@@ -13,27 +13,13 @@
     (INT64_C(16) << 20) /* a row of the largest usual message, and its statement                   \
                          */
 
-static bool is_any(const char *word, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (strcasecmp(word, *words) == 0)
-            return true;
-    return false;
-}
-
 /* ---- the server ---- */
 
 static void inspect_version(const struct db_session *session, struct findings *findings)
 {
-    unsigned needed = session->is_mariadb ? 100600 : 80004;
-
-    (void)findings_add(findings, session->version >= needed ? FINDING_OK : FINDING_ERROR,
-                       "%s %u.%u.%u%s", session->is_mariadb ? "MariaDB" : "MySQL",
-                       session->version / 10000, session->version / 100 % 100,
-                       session->version % 100,
-                       session->version >= needed ? ""
-                       : session->is_mariadb      ? ": a relay needs 10.6 or later"
-                                                  : ": a relay needs 8.0.4 or later");
+    (void)findings_add(findings, FINDING_OK, "%s %u.%u.%u",
+                       session->is_mariadb ? "MariaDB" : "MySQL", session->version / 10000,
+                       session->version / 100 % 100, session->version % 100);
 }
 
 static void inspect_settings(struct admin *admin, const MYSQL_ROW row, struct findings *findings)
@@ -97,15 +83,7 @@ static void inspect_text(struct findings *findings, enum column column, MYSQL_RO
 static void inspect_column(struct admin *admin, struct findings *findings, enum column column,
                            MYSQL_ROW row)
 {
-    static const char *const integers[] = {"bigint",   "int",     "mediumint",
-                                           "smallint", "tinyint", NULL};
-
-    if (column == COLUMN_ID && !is_any(row[1], integers))
-        (void)findings_add(findings, FINDING_ERROR,
-                           "column %s is %s: the id must be an integer that grows in the order of"
-                           " insertion",
-                           row[0], row[1]);
-    else if (column == COLUMN_ID && strstr(row[2], "auto_increment") == NULL)
+    if (column == COLUMN_ID && strstr(row[2], "auto_increment") == NULL)
         (void)findings_add(findings, FINDING_WARNING,
                            "column %s has no AUTO_INCREMENT: ids must grow in the order of"
                            " insertion all the same",

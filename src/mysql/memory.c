@@ -79,19 +79,13 @@ int memory_keep_acknowledged(const struct tables *tables, struct db_session *ses
 static int merge_loss(const struct tables *tables, struct db_session *session, const char *name,
                       json_t *loss, struct error *error)
 {
-    char *literal = NULL;
-    size_t size;
-    FILE *out = open_memstream(&literal, &size);
+    char *literal = tables_literals(&name, 1);
+    const struct sql_fact facts[] = {{"setting", .text = literal}, {.name = NULL}};
     MYSQL_RES *rows;
     MYSQL_ROW row;
 
-    if (out == NULL)
+    if (literal == NULL)
         return error_no_memory(error);
-    tables_put_literal(out, name, strlen(name));
-    if (fclose(out) != 0)
-        return error_no_memory(error);
-    const struct sql_fact facts[] = {{"setting", .text = literal}, {.name = NULL}};
-
     rows = tables_query(tables, session, db_sql_setting, facts, error);
     free(literal);
     if (rows == NULL)

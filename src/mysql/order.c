@@ -69,17 +69,15 @@ int order_read(struct admin *admin, struct order_trigger *trigger, struct error 
 {
     const struct tables *tables = &admin->tables;
     char *body = tables_statement(tables, "{order_body}", NULL);
-    char *name = tables_statement(tables, "{order_trigger}", NULL);
     MYSQL_RES *rows = tables_query(tables, &admin->session, db_sql_order_found, NULL, error);
     MYSQL_ROW row;
     struct error denied;
 
     *trigger = (struct order_trigger){.is_there = false};
-    (void)snprintf(trigger->name, sizeof trigger->name, "%s", name != NULL ? name : "");
+    (void)snprintf(trigger->name, sizeof trigger->name, "%s", tables_fact(tables, "order_trigger"));
     while (rows != NULL && body != NULL && (row = mysql_fetch_row(rows)) != NULL)
         note_trigger(trigger, row, body);
     free(body);
-    free(name);
     if (rows == NULL)
         return -1;
     mysql_free_result(rows);
@@ -153,24 +151,22 @@ char *order_text(struct admin *admin, bool printed, struct error *error)
 {
     const char *why = why_not(&admin->tables);
     struct order_trigger trigger;
-    char *made, *sql;
+    const char *made = tables_fact(&admin->tables, "order_trigger");
+    char *sql;
 
     if (why != NULL)
         (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                         "no trigger can keep the order of %s: %s", admin->tables.outbox, why);
     if (why != NULL || order_read(admin, &trigger, error) < 0)
         return NULL;
-    made = tables_statement(&admin->tables, "{order_trigger}", NULL);
-    const struct sql_fact facts[] = {
-        {printed ? "printed" : "", .text = NULL},
-        {made != NULL && is_renamed(&trigger, made) ? "renamed" : "", .text = NULL},
-        {"replaced", .text = trigger.name},
-        {.name = NULL}};
+    const struct sql_fact facts[] = {{printed ? "printed" : "", .text = NULL},
+                                     {is_renamed(&trigger, made) ? "renamed" : "", .text = NULL},
+                                     {"replaced", .text = trigger.name},
+                                     {.name = NULL}};
 
     sql = trigger.is_there && trigger.problem[0] == '\0'
               ? strdup("")
               : tables_statement(&admin->tables, db_sql_order, facts);
-    free(made);
     if (sql == NULL)
         (void)error_no_memory(error);
     return sql;

@@ -106,40 +106,32 @@ static int make_statements(struct outbox *outbox, struct error *error)
  * of the server its number may be that of any other session. */
 static void end_previous(struct outbox *outbox)
 {
-    MYSQL_RES *rows;
-    MYSQL_ROW row;
     char sql[96];
     struct error ignored;
+    int64_t session;
 
     (void)snprintf(sql, sizeof sql, "SELECT IS_USED_LOCK('%s')", outbox->mark);
-    rows = db_query(&outbox->session, sql, &ignored);
-    row = rows != NULL ? mysql_fetch_row(rows) : NULL;
-    if (row != NULL && row[0] != NULL) {
-        (void)snprintf(sql, sizeof sql, "KILL CONNECTION %s", row[0]);
-        (void)db_execute(&outbox->session, sql, &ignored); /* it has ended, usually */
-    }
-    mysql_free_result(rows);
+    if (tables_ask(&outbox->tables, &outbox->session, sql, NULL, &session, 1, &ignored) < 0 ||
+        session == INT64_MIN)
+        return;
+    (void)snprintf(sql, sizeof sql, "KILL CONNECTION %" PRId64, session);
+    (void)db_execute(&outbox->session, sql, &ignored); /* it has ended, usually */
 }
 
 /* Waits for the end of the session before this one, which ends also a COMMIT that was not answered,
  * one way or the other. */
 static int take_over(struct outbox *outbox, struct error *error)
 {
-    MYSQL_RES *rows;
-    MYSQL_ROW row;
-    bool has_lock;
     char sql[96];
+    int64_t has_lock;
 
     end_previous(outbox);
     (void)snprintf(sql, sizeof sql, "SELECT GET_LOCK('%s', %d)", outbox->mark, DB_LOCK_S);
-    rows = db_query(&outbox->session, sql, error);
-    row = rows != NULL ? mysql_fetch_row(rows) : NULL;
-    has_lock = row != NULL && row[0] != NULL && strcmp(row[0], "1") == 0;
-    mysql_free_result(rows);
-    if (rows != NULL && !has_lock)
-        (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                        "database: the session before this one has not ended yet");
-    return has_lock ? 0 : -1;
+    if (tables_ask(&outbox->tables, &outbox->session, sql, NULL, &has_lock, 1, error) < 0)
+        return -1;
+    return has_lock == 1 ? 0
+                         : error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                                     "database: the session before this one has not ended yet");
 }
 
 /* Logs whether a COMMIT has taken effect whose answer was lost, by the first row that it settled.
@@ -149,33 +141,25 @@ static void look_up_commit(struct outbox *outbox)
     char from[24];
     const struct sql_fact facts[] = {{"from", .text = from}, {.name = NULL}};
     struct error error;
-    MYSQL_RES *rows;
-    MYSQL_ROW row;
+    int64_t lowest;
 
     if (outbox->unconfirmed_id == 0)
         return;
     (void)snprintf(from, sizeof from, "%" PRId64, outbox->unconfirmed_id);
-    rows = tables_query(&outbox->tables, &outbox->session, db_sql_lowest, facts, &error);
-    if (rows == NULL)
+    if (tables_ask(&outbox->tables, &outbox->session, db_sql_lowest, facts, &lowest, 1, &error) < 0)
         return;
-    row = mysql_fetch_row(rows);
     log_info("the COMMIT that was not answered has%s taken effect",
-             row != NULL && row[0] != NULL && strcmp(row[0], from) == 0 ? " not" : "");
-    mysql_free_result(rows);
+             lowest == outbox->unconfirmed_id ? " not" : "");
     outbox->unconfirmed_id = 0;
 }
 
 static int connect_session(struct outbox *outbox, struct error *error)
 {
-    const struct db_options options = {.url = outbox->options->url,
-                                       .password_file = outbox->options->password_file,
-                                       .allow_plaintext = outbox->options->allow_plaintext,
-                                       .idle_ms =
-                                           outbox->options->publish_timeout_ms + OUTBOX_SLACK_MS};
+    int64_t idle_ms = outbox->options->publish_timeout_ms + OUTBOX_SLACK_MS;
 
     forget_description(outbox);
     outbox->connections++;
-    if (db_open(&outbox->session, &options, outbox->name, error) < 0)
+    if (db_open(&outbox->session, outbox->options, idle_ms, outbox->name, error) < 0)
         return -1;
     if (take_over(outbox, error) < 0 ||
         db_server_read(&outbox->server, &outbox->session, error) < 0)
@@ -256,16 +240,15 @@ int outbox_remaining(struct outbox *outbox, const struct declined *declined, boo
     char *names = claim_declined(declined);
     const struct sql_fact facts[] = {{names != NULL ? "declined" : "", .text = names},
                                      {.name = NULL}};
-    MYSQL_RES *rows =
-        tables_query(&outbox->tables, &outbox->session, db_sql_remaining, facts, error);
-    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+    int64_t numbers[2];
+    int status =
+        tables_ask(&outbox->tables, &outbox->session, db_sql_remaining, facts, numbers, 2, error);
 
     free(names);
-    if (rows == NULL)
+    if (status < 0)
         return -1;
-    *due = row != NULL && strcmp(row[0], "1") == 0;
-    *parked = row != NULL ? (int)strtol(row[1], NULL, 10) : 0;
-    mysql_free_result(rows);
+    *due = numbers[0] == 1;
+    *parked = (int)numbers[1];
     return 0;
 }
 

@@ -21,23 +21,13 @@ struct page {
     char *words, *type, *topic, *topic_regex, *since;
     char place[24];
     char limit[24];
-    bool newest_first, changes, one, whole;
+    bool newest_first, changes, drops, one, whole;
 };
 
-/* A string literal; free() it. NULL: no memory, or no text. */
-static char *literal(const char *text, size_t len)
+/* A literal; free() it. NULL: no memory, or no text. */
+static char *literal(const char *text)
 {
-    char *quoted = NULL;
-    size_t size;
-    FILE *out = text != NULL ? open_memstream(&quoted, &size) : NULL;
-
-    if (out == NULL)
-        return NULL;
-    tables_put_literal(out, text, len);
-    if (fclose(out) == 0)
-        return quoted;
-    free(quoted);
-    return NULL;
+    return text != NULL ? tables_literals(&text, 1) : NULL;
 }
 
 static char *pack_words(const struct parked_request *request)
@@ -48,7 +38,7 @@ static char *pack_words(const struct parked_request *request)
     for (int i = 0; i < request->word_count; i++)
         (void)json_array_append_new(list, json_string(request->words[i]));
     packed = json_dumps(list, JSON_COMPACT);
-    quoted = literal(packed, packed != NULL ? strlen(packed) : 0);
+    quoted = literal(packed);
     free(packed);
     json_decref(list);
     return quoted;
@@ -61,10 +51,19 @@ static char *since_sql(const char *since)
     char *sql = NULL;
 
     if (ms < 0)
-        return literal(since, since != NULL ? strlen(since) : 0);
+        return literal(since);
     return asprintf(&sql, "UTC_TIMESTAMP(6) - INTERVAL %" PRId64 " MICROSECOND", ms * 1000) < 0
                ? NULL
                : sql;
+}
+
+static void end(struct page *page)
+{
+    free(page->words);
+    free(page->type);
+    free(page->topic);
+    free(page->topic_regex);
+    free(page->since);
 }
 
 static int begin(struct page *page, const struct parked_request *request, struct error *error)
@@ -75,23 +74,20 @@ static int begin(struct page *page, const struct parked_request *request, struct
     if (request->topic != NULL && match_topics_regex(request->topic, &regex) < 0)
         return error_no_memory(error);
     page->words = request->word_count > 0 ? pack_words(request) : NULL;
-    page->type = literal(request->type, request->type != NULL ? strlen(request->type) : 0);
+    page->type = literal(request->type);
     page->since = since_sql(request->since);
     if (regex != NULL)
-        page->topic_regex = literal(regex, strlen(regex));
+        page->topic_regex = literal(regex);
     else if (request->topic != NULL)
-        page->topic = literal(request->topic, strlen(request->topic));
+        page->topic = literal(request->topic);
     free(regex);
-    return 0;
-}
-
-static void end(struct page *page)
-{
-    free(page->words);
-    free(page->type);
-    free(page->topic);
-    free(page->topic_regex);
-    free(page->since);
+    if ((request->word_count == 0 || page->words != NULL) &&
+        (request->type == NULL || page->type != NULL) &&
+        (request->since == NULL || page->since != NULL) &&
+        (request->topic == NULL || page->topic != NULL || page->topic_regex != NULL))
+        return 0;
+    end(page); /* a filter that were left out would choose all rows */
+    return error_no_memory(error);
 }
 
 /* NULL with *error set. */
@@ -109,6 +105,7 @@ static json_t *read_page(struct admin *admin, const struct page *page, struct er
         {"cut", .text = page->one ? CUT_SHOWN : CUT},
         {page->newest_first ? "newest_first" : "", .text = NULL},
         {page->changes ? "changes" : "", .text = NULL},
+        {page->drops ? "drops" : "", .text = NULL},
         {page->one ? "one" : "", .text = NULL},
         {page->whole ? "whole" : "", .text = NULL},
         {.name = NULL}};
@@ -132,38 +129,6 @@ static int64_t seq_of(const json_t *row)
     return json_integer_value(json_object_get(row, "_seq"));
 }
 
-int parked_list(struct admin *admin, const struct parked_request *request,
-                const struct parked_reader *reader, struct error *error)
-{
-    int64_t left = request->limit > 0 ? request->limit : INT64_MAX;
-    struct page page;
-    json_t *rows = NULL;
-    size_t count = 1;
-
-    if (begin(&page, request, error) < 0)
-        return -1;
-    page.newest_first = true;
-    (void)snprintf(page.place, sizeof page.place, "%" PRId64, INT64_MAX);
-    while (left > 0 && count > 0) {
-        (void)snprintf(page.limit, sizeof page.limit, "%" PRId64,
-                       left < PAGE_ROWS ? left : PAGE_ROWS);
-        rows = read_page(admin, &page, error);
-        count = json_array_size(rows);
-        if (rows == NULL)
-            break;
-        tell(reader, rows);
-        left -= (int64_t)count;
-        if (count > 0)
-            (void)snprintf(page.place, sizeof page.place, "%" PRId64,
-                           seq_of(json_array_get(rows, count - 1)));
-        count = count < PAGE_ROWS ? 0 : count;
-        json_decref(rows);
-        rows = json_null();
-    }
-    end(&page);
-    return rows != NULL || left <= 0 ? 0 : -1;
-}
-
 /* ---- rows by their names ---- */
 
 /* How many rows the word names; *first: the first of them. */
@@ -184,9 +149,11 @@ static int count_named(const json_t *rows, const char *word, const json_t **firs
 }
 
 /* Each word must name one row. */
-static int check_words(const struct parked_request *request, const json_t *rows, bool changes,
+static int check_words(const struct admin *admin, const struct page *page,
+                       const struct parked_request *request, const json_t *rows,
                        struct error *error)
 {
+    bool changes = page->changes;
     char shown[80];
 
     for (int i = 0; i < request->word_count; i++) {
@@ -195,10 +162,15 @@ static int check_words(const struct parked_request *request, const json_t *rows,
         int count = count_named(rows, word, &first);
 
         (void)text_escape(shown, sizeof shown, word, strlen(word) < 64 ? strlen(word) : 64);
-        if (count == 0)
-            return error_set(error, ERROR_PERMANENT, ERROR_SELF,
-                             "no parked or dead row has id \"%s\"%s", shown,
-                             changes ? ": nothing was done" : "");
+        if (count == 0) {
+            (void)error_set(error, ERROR_PERMANENT, ERROR_SELF,
+                            "no parked or dead row has id \"%s\"%s", shown,
+                            changes ? ": nothing was done" : "");
+            return page->drops
+                       ? error_hint(error, "a row that %s refuses stays until it can be settled",
+                                    admin->session.is_mariadb ? "MariaDB" : "MySQL")
+                       : -1;
+        }
         if (count > 1)
             return error_set(error, ERROR_PERMANENT, ERROR_SELF,
                              "id \"%s\" names %d rows: give \"@%" PRId64
@@ -217,7 +189,7 @@ static json_t *read_words(struct admin *admin, struct page *page,
     (void)snprintf(page->limit, sizeof page->limit, "100000");
     (void)snprintf(page->place, sizeof page->place, "0");
     rows = read_page(admin, page, error);
-    if (rows != NULL && check_words(request, rows, page->changes, error) < 0) {
+    if (rows != NULL && check_words(admin, page, request, rows, error) < 0) {
         json_decref(rows);
         return NULL;
     }
@@ -248,14 +220,12 @@ int parked_show(struct admin *admin, const struct parked_request *request,
 static char *pack_slices(const json_t *rows)
 {
     bool has[TABLES_SLICES_MAX] = {false};
-    char *list = NULL;
-    size_t size;
-    FILE *out = open_memstream(&list, &size);
+    struct writer writer;
     const char *divider = "";
     size_t at;
     json_t *row;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return NULL;
     json_array_foreach(rows, at, row)
     {
@@ -266,13 +236,10 @@ static char *pack_slices(const json_t *rows)
     }
     for (int i = 0; i < TABLES_SLICES_MAX; i++)
         if (has[i]) {
-            (void)fprintf(out, "%s%d", divider, i);
+            (void)fprintf(writer.out, "%s%d", divider, i);
             divider = ",";
         }
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
+    return writer_end(&writer);
 }
 
 /* While a lane has rows of their slices it publishes them perhaps. */
@@ -364,28 +331,47 @@ static int change_page(struct admin *admin, enum parked_change change, const jso
     return -1;
 }
 
-static int change_filter(struct admin *admin, enum parked_change change, struct page *page,
-                         bool dry_run, const struct parked_reader *reader, struct error *error)
+/* Passes the rows of the filter, at most `left` of them, and makes the change. `change`: NULL: they
+ * are only read. */
+static int pass(struct admin *admin, const enum parked_change *change, struct page *page,
+                int64_t left, const struct parked_reader *reader, struct error *error)
 {
     size_t count = PAGE_ROWS;
     int status = 0;
 
-    (void)snprintf(page->place, sizeof page->place, "0");
-    (void)snprintf(page->limit, sizeof page->limit, "%d", PAGE_ROWS);
-    while (status == 0 && count == PAGE_ROWS) {
-        json_t *rows = read_page(admin, page, error);
+    (void)snprintf(page->place, sizeof page->place, "%" PRId64, page->newest_first ? INT64_MAX : 0);
+    while (status == 0 && count == PAGE_ROWS && left > 0) {
+        json_t *rows;
 
+        (void)snprintf(page->limit, sizeof page->limit, "%" PRId64,
+                       left < PAGE_ROWS ? left : PAGE_ROWS);
+        rows = read_page(admin, page, error);
         count = json_array_size(rows);
-        status = rows == NULL                                              ? -1
-                 : !dry_run && change_page(admin, change, rows, error) < 0 ? -1
-                                                                           : 0;
-        if (status == 0)
+        left -= (int64_t)count;
+        if (rows == NULL || (change != NULL && change_page(admin, *change, rows, error) < 0))
+            status = -1;
+        else
             tell(reader, rows);
         if (count > 0)
             (void)snprintf(page->place, sizeof page->place, "%" PRId64,
                            seq_of(json_array_get(rows, count - 1)));
         json_decref(rows);
     }
+    return status;
+}
+
+int parked_list(struct admin *admin, const struct parked_request *request,
+                const struct parked_reader *reader, struct error *error)
+{
+    int64_t limit = request->limit > 0 ? request->limit : INT64_MAX;
+    struct page page;
+    int status;
+
+    if (begin(&page, request, error) < 0)
+        return -1;
+    page.newest_first = true;
+    status = pass(admin, NULL, &page, limit, reader, error);
+    end(&page);
     return status;
 }
 
@@ -400,8 +386,9 @@ int parked_change(struct admin *admin, enum parked_change change,
     if (begin(&page, request, error) < 0)
         return -1;
     page.changes = true;
+    page.drops = change == PARKED_DROP;
     if (request->word_count == 0) {
-        status = change_filter(admin, change, &page, dry_run, reader, error);
+        status = pass(admin, dry_run ? NULL : &change, &page, INT64_MAX, reader, error);
     } else if ((rows = read_words(admin, &page, request, error)) != NULL) {
         status = dry_run ? 0 : change_page(admin, change, rows, error);
         if (status == 0)

@@ -4,6 +4,7 @@
 #include "base/bounded_call.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "source/options.h"
 
 #include <mysql.h>
 #include <stdbool.h>
@@ -49,17 +50,10 @@ struct db_session {
     MYSQL_RES *streamed;   /* rows that are read one by one; NULL: none */
 };
 
-/* How a session connects. The caller owns the strings. */
-struct db_options {
-    const char *url;
-    const char *password_file; /* NULL: none */
-    bool allow_plaintext;      /* a password may be sent over a network without TLS */
-    int64_t idle_ms; /* how long a transaction may idle before the server ends its session */
-};
-
-/* Connects and makes the settings of the session. */
-int db_open(struct db_session *session, const struct db_options *options, const char *name,
-            struct error *error);
+/* Connects and makes the settings of the session. `idle_ms`: how long a transaction may idle before
+ * the server ends its session. */
+int db_open(struct db_session *session, const struct outbox_options *options, int64_t idle_ms,
+            const char *name, struct error *error);
 void db_close(struct db_session *session);
 /* Closes the session after a failure that has set *error; returns -1. */
 int db_abort(struct db_session *session);

@@ -94,25 +94,20 @@ static void put_given(FILE *out, struct rows rows, int at, enum settle what, boo
 static char *pack(struct rows rows, int *at, enum settle what, bool is_given, bool by_seq)
 {
     int first = *at;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    struct writer writer;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return NULL;
-    (void)fputc('[', out);
-    for (; *at < rows.count && ftell(out) < TABLES_STATEMENT_BYTES; ++*at) {
-        (void)fputs(*at == first ? "" : ",", out);
+    (void)fputc('[', writer.out);
+    for (; *at < rows.count && ftell(writer.out) < TABLES_STATEMENT_BYTES; ++*at) {
+        (void)fputs(*at == first ? "" : ",", writer.out);
         if (is_given)
-            put_given(out, rows, *at, what, by_seq);
+            put_given(writer.out, rows, *at, what, by_seq);
         else
-            put_number(out, rows.messages[*at], by_seq);
+            put_number(writer.out, rows.messages[*at], by_seq);
     }
-    (void)fputc(']', out);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    (void)fputc(']', writer.out);
+    return writer_end(&writer);
 }
 
 /* ---- the statements ---- */
@@ -203,25 +198,20 @@ int settle_try(struct outbox *outbox, struct batch *batch, enum settle what, str
 
 char *settle_pack_first(MYSQL_RES *rows)
 {
-    char *list = NULL;
-    size_t size;
-    FILE *out = open_memstream(&list, &size);
+    struct writer writer;
     const char *divider = "";
     MYSQL_ROW row;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return NULL;
-    (void)fputc('[', out);
+    (void)fputc('[', writer.out);
     while ((row = mysql_fetch_row(rows)) != NULL)
         if (row[0] != NULL) {
-            (void)fprintf(out, "%s%s", divider, row[0]);
+            (void)fprintf(writer.out, "%s%s", divider, row[0]);
             divider = ",";
         }
-    (void)fputc(']', out);
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
+    (void)fputc(']', writer.out);
+    return writer_end(&writer);
 }
 
 /* Makes the rows due whose seq the answer has. Returns how many; -1. */
@@ -270,22 +260,22 @@ static int release_found(struct outbox *outbox, const char *statement, const str
 static int release_some(struct outbox *outbox, struct rows rows, int *at, struct error *error)
 {
     int first = *at;
-    char *keys = NULL;
-    size_t size;
-    FILE *out = open_memstream(&keys, &size);
+    struct writer writer;
+    char *keys;
     int status;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return error_no_memory(error);
-    for (; *at < rows.count && ftell(out) < TABLES_STATEMENT_BYTES; ++*at) {
+    for (; *at < rows.count && ftell(writer.out) < TABLES_STATEMENT_BYTES; ++*at) {
         struct text key = rows.messages[*at]->key;
 
-        (void)fputs(*at == first ? "[\"" : "\",\"", out);
+        (void)fputs(*at == first ? "[\"" : "\",\"", writer.out);
         for (size_t i = 0; i < key.len; i++)
-            (void)fprintf(out, "%02x", (unsigned char)key.data[i]);
+            (void)fprintf(writer.out, "%02x", (unsigned char)key.data[i]);
     }
-    (void)fputs("\"]", out);
-    if (fclose(out) != 0)
+    (void)fputs("\"]", writer.out);
+    keys = writer_end(&writer);
+    if (keys == NULL)
         return error_no_memory(error);
     const struct sql_fact given[] = {{"keys", .text = keys}, {.name = NULL}};
 
@@ -306,21 +296,15 @@ int release_next(struct outbox *outbox, struct rows rows, struct error *error)
 
 static int release_one(struct outbox *outbox, struct text reached, struct error *error)
 {
-    char *literal = NULL;
-    size_t size;
-    FILE *out = open_memstream(&literal, &size);
+    char *literal = tables_literals(&reached.data, 1);
     char max[12];
-    int status;
-
-    if (out == NULL)
-        return error_no_memory(error);
-    tables_put_literal(out, reached.data, reached.len);
-    if (fclose(out) != 0)
-        return error_no_memory(error);
-    (void)snprintf(max, sizeof max, "%d", RELEASE_MAX);
     const struct sql_fact facts[] = {
         {"reached", .text = literal}, {"release_max", .text = max}, {.name = NULL}};
+    int status;
 
+    if (literal == NULL)
+        return error_no_memory(error);
+    (void)snprintf(max, sizeof max, "%d", RELEASE_MAX);
     status = release_found(outbox, db_sql_waiting, facts, error);
     free(literal);
     return status;

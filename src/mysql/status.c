@@ -176,14 +176,6 @@ static void conclude(json_t *document, int count_max)
     (void)json_object_set_new(document, "_sink_losses", losses);
 }
 
-static int sink_of(const struct routes *routes, const char *topic)
-{
-    for (int i = 0; i < routes->count; i++)
-        if (match_topic(&routes->entries[i].match, text_of(topic)))
-            return routes->entries[i].sink;
-    return -1;
-}
-
 /* How many unsent rows of the outbox go to each sink, by their topics. */
 static int count_sinks(struct admin *admin, const struct status_query *query, json_t *document,
                        struct error *error)
@@ -201,7 +193,7 @@ static int count_sinks(struct admin *admin, const struct status_query *query, js
         return note(admin, document, "the rows of each sink", -1, error);
     json_array_foreach(topics, at, topic)
     {
-        int sink = sink_of(query->routes, document_text(topic, "topic"));
+        int sink = route_sink(query->routes, text_of(document_text(topic, "topic")));
 
         if (sink >= 0)
             rows[sink] += json_integer_value(json_object_get(topic, "rows"));

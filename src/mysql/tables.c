@@ -29,8 +29,12 @@ add(struct tables *tables, const char *name, const char *format, ...)
     va_start(args, format);
     len = vasprintf(&text, format, args);
     va_end(args);
-    if (len < 0 || tables->fact_count == TABLES_FACTS_MAX - 1)
+    if (len < 0 || tables->fact_count == TABLES_FACTS_MAX - 1) {
+        tables->lacks_fact = true;
+        if (len >= 0)
+            free(text);
         return NULL;
+    }
     tables->texts[tables->fact_count] = text;
     tables->facts[tables->fact_count++] = (struct sql_fact){.name = name, .text = text};
     return text;
@@ -38,7 +42,9 @@ add(struct tables *tables, const char *name, const char *format, ...)
 
 static void add_truth(struct tables *tables, const char *name, bool is_true)
 {
-    if (is_true && tables->fact_count < TABLES_FACTS_MAX - 1)
+    if (is_true && tables->fact_count == TABLES_FACTS_MAX - 1)
+        tables->lacks_fact = true;
+    else if (is_true)
         tables->facts[tables->fact_count++] = (struct sql_fact){.name = name};
 }
 
@@ -51,6 +57,27 @@ void tables_put_literal(FILE *out, const char *text, size_t len)
         (void)fputc(text[i], out);
     }
     (void)fputc('\'', out);
+}
+
+char *tables_literals(const char *const *words, int count)
+{
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    for (int i = 0; i < count; i++) {
+        (void)fputs(i == 0 ? "" : ",", writer.out);
+        tables_put_literal(writer.out, words[i], strlen(words[i]));
+    }
+    return writer_end(&writer);
+}
+
+const char *tables_fact(const struct tables *tables, const char *name)
+{
+    for (int i = 0; i < tables->fact_count; i++)
+        if (strcmp(tables->facts[i].name, name) == 0)
+            return tables->facts[i].text;
+    return "NULL";
 }
 
 /* Of at most 64 characters, all of which may have to be doubled. */
@@ -70,14 +97,13 @@ static void quote(char out[2 * OUTBOX_NAME_BYTES + 3], const char *name)
 
 static void add_literal(struct tables *tables, const char *name, const char *text)
 {
-    char literal[8 * OUTBOX_NAME_BYTES + 16] = "NULL";
-    FILE *out = fmemopen(literal, sizeof literal, "w");
+    char *literal = tables_literals(&text, 1);
 
-    if (out == NULL)
-        return;
-    tables_put_literal(out, text, strlen(text));
-    (void)fclose(out);
-    (void)add(tables, name, "%s", literal);
+    if (literal != NULL)
+        (void)add(tables, name, "%s", literal);
+    else
+        tables->lacks_fact = true;
+    free(literal);
 }
 
 /* {outbox}, the tables beside it, and the order trigger and its sequence. */
@@ -106,7 +132,7 @@ static void add_tables(struct tables *tables)
         quote(quoted, name);
         (void)add(tables, all[i].fact, "%s%s%s", schema, schema[0] != '\0' ? "." : "", quoted);
     }
-    add_literal(tables, "order_sequence_text", tables->facts[tables->fact_count - 1].text);
+    add_literal(tables, "order_sequence_text", tables_fact(tables, "order_sequence"));
     (void)snprintf(tables->outbox, sizeof tables->outbox, "%s%s%s", tables->schema,
                    tables->schema[0] != '\0' ? "." : "", tables->name);
     add_literal(tables, "table_text", tables->name);
@@ -175,14 +201,6 @@ static void moment_sql(const struct tables *tables, enum column column, const ch
         (void)snprintf(out, size, "CONVERT_TZ(%s, '%s', '+00:00')", sql, zone);
 }
 
-static const char *text_of_fact(const struct tables *tables, const char *name)
-{
-    for (int i = 0; i < tables->fact_count; i++)
-        if (strcmp(tables->facts[i].name, name) == 0)
-            return tables->facts[i].text;
-    return "NULL";
-}
-
 /* Of a row that is inserted, for the order trigger. */
 static void add_new(struct tables *tables)
 {
@@ -223,7 +241,7 @@ static void add_columns(struct tables *tables, bool bare)
     (void)add(tables, "due", "%s", moment);
     (void)add(tables, "not_before", "%s", moment);
     (void)add(tables, "slice_of_row", "IFNULL(CRC32(%s), %s) MOD %d",
-              text_of_fact(tables, "key_bytes"), sql[COLUMN_ID], tables->slices);
+              tables_fact(tables, "key_bytes"), sql[COLUMN_ID], tables->slices);
 }
 
 /* {unsent}: what is true of a row that is not sent; without it every row is unsent. */
@@ -231,7 +249,7 @@ static void add_condition(struct tables *tables)
 {
     const struct outbox_options *options = tables->options;
     bool by_mark = options->mark == NULL && tables->has[COLUMN_SENT_AT];
-    const char *sent_at = text_of_fact(tables, "sent_at");
+    const char *sent_at = tables_fact(tables, "sent_at");
 
     if (options->where != NULL && by_mark)
         (void)add(tables, "unsent", "(%s) AND %s IS NULL", options->where, sent_at);
@@ -259,6 +277,7 @@ static void add_rest(struct tables *tables, const char *unsent_index, bool is_ma
     (void)add(tables, "meta_max", "%d", TABLES_META_MAX);
     (void)add(tables, "wait_max_ms", "%" PRId64, TABLES_WAIT_MAX_MS);
     (void)add(tables, "given", "%s", GIVEN);
+    add_truth(tables, "exists", tables->exists);
     add_truth(tables, "keyed", keyed);
     add_truth(tables, "has_due", tables->has[COLUMN_DUE]);
     add_truth(tables, "deleting", tables->options->on_sent == ON_SENT_DELETE);
@@ -292,9 +311,9 @@ static void note_column(struct tables *tables, MYSQL_ROW row)
         tables->is_zoned[i] = strcmp(row[1], "timestamp") == 0;
         if (i == COLUMN_KEY)
             tables->key_is_generated =
-                strstr(row[4], "VIRTUAL") != NULL || strstr(row[4], "STORED") != NULL;
+                strstr(row[2], "VIRTUAL") != NULL || strstr(row[2], "STORED") != NULL;
         if (i == COLUMN_ID)
-            tables->id_is_key = is_one_of(row[1], integers) && strcmp(row[3], "PRI") == 0;
+            tables->id_is_key = is_one_of(row[1], integers) && strcmp(row[4], "PRI") == 0;
         if (i == COLUMN_PAYLOAD)
             tables->payload_is_json = strcmp(row[1], "json") == 0;
         if (i == COLUMN_KEY)
@@ -302,7 +321,7 @@ static void note_column(struct tables *tables, MYSQL_ROW row)
         if (i == COLUMN_EVENT_ID)
             tables->event_id_is_binary = strcmp(row[1], "binary") == 0;
         if (i == COLUMN_EVENT_ID)
-            tables->event_id_is_unique = strcmp(row[3], "UNI") == 0 || strcmp(row[3], "PRI") == 0;
+            tables->event_id_is_unique = strcmp(row[4], "UNI") == 0 || strcmp(row[4], "PRI") == 0;
     }
 }
 
@@ -321,18 +340,18 @@ static int has_looked(const struct tables *tables, struct db_session *session, s
 /* Before anything else is read of the table: a change after this shows by a later time. */
 static int read_made_at(struct tables *tables, struct db_session *session, struct error *error)
 {
-    MYSQL_RES *rows = tables_query(tables, session, db_sql_made_at, NULL, error);
-    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+    int64_t made_at;
 
-    if (row != NULL && row[0] != NULL)
-        tables->made_at = strtoll(row[0], NULL, 10);
-    mysql_free_result(rows);
-    return rows != NULL ? has_looked(tables, session, error) : -1;
+    if (tables_ask(tables, session, db_sql_made_at, NULL, &made_at, 1, error) < 0)
+        return -1;
+    if (made_at != INT64_MIN)
+        tables->made_at = made_at;
+    return has_looked(tables, session, error);
 }
 
 static int read_columns(struct tables *tables, struct db_session *session, struct error *error)
 {
-    MYSQL_RES *rows = tables_query(tables, session, db_sql_described, NULL, error);
+    MYSQL_RES *rows = tables_query(tables, session, db_sql_inspect_columns, NULL, error);
     MYSQL_ROW row;
 
     if (rows == NULL)
@@ -442,35 +461,27 @@ static int read_kind(struct tables *tables, struct db_session *session, struct e
 /* Claims begin at 0. */
 static int check_ids(const struct tables *tables, struct db_session *session, struct error *error)
 {
-    MYSQL_RES *rows = tables_query(tables, session, db_sql_negative, NULL, error);
-    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
-    bool has_negative = row != NULL;
+    int64_t negative;
 
-    mysql_free_result(rows);
-    if (has_negative)
-        return refuse(tables, error, "has rows with negative ids, which would never be sent");
-    return rows != NULL ? 0 : -1;
+    if (tables_ask(tables, session, db_sql_negative, NULL, &negative, 1, error) < 0)
+        return -1;
+    return negative == INT64_MIN
+               ? 0
+               : refuse(tables, error, "has rows with negative ids, which would never be sent");
 }
 
 /* The server may have no table of named zones: each time of a zone would be NULL. */
 static int check_zone(const struct tables *tables, struct db_session *session, struct error *error)
 {
-    char sql[160];
-    MYSQL_RES *rows;
-    MYSQL_ROW row;
-    bool is_known;
+    const struct sql_fact facts[] = {{"zone", .text = tables->options->time_zone}, {.name = NULL}};
+    int64_t year;
 
     if (tables->options->time_zone == NULL)
         return 0;
-    (void)snprintf(sql, sizeof sql, "SELECT CONVERT_TZ('2026-01-01 00:00:00', '%s', '+00:00')",
-                   tables->options->time_zone);
-    rows = db_query(session, sql, error);
-    if (rows == NULL)
+    if (tables_ask(tables, session, "SELECT CONVERT_TZ('2026-01-01 00:00:00', '{zone}', '+00:00')",
+                   facts, &year, 1, error) < 0)
         return -1;
-    row = mysql_fetch_row(rows);
-    is_known = row != NULL && row[0] != NULL;
-    mysql_free_result(rows);
-    if (is_known)
+    if (year != INT64_MIN)
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "[outbox] time_zone: the server does not know this zone");
@@ -505,10 +516,7 @@ int tables_describe(struct tables *tables, const struct outbox_options *options,
     if (read_kind(tables, session, error) < 0 ||
         (tables->exists && check_ids(tables, session, error) < 0))
         return -1;
-    for (int i = 0; i < tables->fact_count; i++)
-        if (tables->facts[i].text == NULL && tables->texts[i] != NULL)
-            return error_no_memory(error);
-    return 0;
+    return tables->lacks_fact ? error_no_memory(error) : 0;
 }
 
 void tables_free(struct tables *tables)
@@ -540,6 +548,18 @@ MYSQL_RES *tables_query(const struct tables *tables, struct db_session *session,
         (void)error_no_memory(error);
     free(sql);
     return rows;
+}
+
+int tables_ask(const struct tables *tables, struct db_session *session, const char *statement,
+               const struct sql_fact *more, int64_t *numbers, int count, struct error *error)
+{
+    MYSQL_RES *rows = tables_query(tables, session, statement, more, error);
+    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+
+    for (int i = 0; i < count; i++)
+        numbers[i] = row != NULL && row[i] != NULL ? strtoll(row[i], NULL, 10) : INT64_MIN;
+    mysql_free_result(rows);
+    return rows != NULL ? 0 : -1;
 }
 
 int64_t tables_execute(const struct tables *tables, struct db_session *session,

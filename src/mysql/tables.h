@@ -39,6 +39,7 @@ struct tables {
     char *texts[TABLES_FACTS_MAX];          /* of the facts; owned */
     struct sql_fact facts[TABLES_FACTS_MAX];
     int fact_count;
+    bool lacks_fact; /* for want of memory */
     struct sql_facts list;
 };
 
@@ -48,6 +49,9 @@ struct tables {
 int tables_describe(struct tables *tables, const struct outbox_options *options,
                     struct db_session *session, struct error *error);
 void tables_free(struct tables *tables);
+
+/* The text of a fact; "NULL": there is no such fact. */
+const char *tables_fact(const struct tables *tables, const char *name);
 
 /* The statement with these facts before those of the tables; free() it. NULL: no memory. */
 char *tables_statement(const struct tables *tables, const char *statement,
@@ -59,7 +63,14 @@ MYSQL_RES *tables_query(const struct tables *tables, struct db_session *session,
 int64_t tables_execute(const struct tables *tables, struct db_session *session,
                        const char *statement, const struct sql_fact *more, struct error *error);
 
+/* The numbers of the only row of an answer; INT64_MIN: NULL, or there is no row. Returns 0, or -1.
+ */
+int tables_ask(const struct tables *tables, struct db_session *session, const char *statement,
+               const struct sql_fact *more, int64_t *numbers, int count, struct error *error);
+
 /* Appends a string literal. */
 void tables_put_literal(FILE *out, const char *text, size_t len);
+/* The words as literals, divided by commas; free() it. NULL: no memory. */
+char *tables_literals(const char *const *words, int count);
 
 #endif

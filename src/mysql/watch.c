@@ -93,12 +93,8 @@ void watch_close(struct watch *watch)
 
 int watch_connect(struct watch *watch, struct error *error)
 {
-    const struct db_options options = {.url = watch->options->url,
-                                       .password_file = watch->options->password_file,
-                                       .allow_plaintext = watch->options->allow_plaintext,
-                                       .idle_ms = watch->options->publish_timeout_ms};
-
-    if (db_open(&watch->session, &options, watch->name, error) < 0)
+    if (db_open(&watch->session, watch->options, watch->options->publish_timeout_ms, watch->name,
+                error) < 0)
         return -1;
     if (db_server_read(&watch->server, &watch->session, error) < 0 ||
         db_server_check(&watch->server, watch->options, error) < 0) {
@@ -156,15 +152,12 @@ int watch_rename(struct watch *watch, const char *name, struct error *error)
  * flushes at all: that can be changed at any time. */
 static int flush(struct watch *watch, struct error *error)
 {
-    MYSQL_RES *rows =
-        db_query(&watch->session, "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit", error);
-    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
-    bool flushes = row != NULL && row[0] != NULL && strcmp(row[0], "1") == 0;
+    int64_t flushes;
 
-    if (rows == NULL)
+    if (tables_ask(&watch->tables, &watch->session,
+                   "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit", NULL, &flushes, 1, error) < 0)
         return -1;
-    mysql_free_result(rows);
-    if (flushes)
+    if (flushes == 1)
         return tables_execute(&watch->tables, &watch->session, db_sql_flush, NULL, error) < 0 ? -1
                                                                                               : 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
@@ -286,10 +279,8 @@ int watch_find_holder(struct watch *watch, struct error *holder, struct error *e
 
 const char *watch_control_table(const struct watch *watch)
 {
-    for (const struct sql_fact *fact = watch->tables.facts; fact->name != NULL; fact++)
-        if (strcmp(fact->name, "control") == 0)
-            return fact->text;
-    return "the control table";
+    return watch->tables.fact_count > 0 ? tables_fact(&watch->tables, "control")
+                                        : "the control table";
 }
 
 int watch_keep_acknowledged(struct watch *watch, const char *items, struct error *error)
@@ -306,16 +297,13 @@ int watch_keep_loss(struct watch *watch, const char *loss, struct error *error)
 
 static int read_drawn(struct watch *watch, struct horizon_tick *tick, struct error *error)
 {
-    MYSQL_RES *rows = tables_query(&watch->tables, &watch->session, db_sql_drawn, NULL, error);
-    MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+    int64_t numbers[2];
 
-    if (rows == NULL)
+    if (tables_ask(&watch->tables, &watch->session, db_sql_drawn, NULL, numbers, 2, error) < 0)
         return -1;
-    if (row != NULL &&
-        row[0] != NULL) /* else the ids are drawn elsewhere: that of the last claim */
-        tick->drawn = strtoll(row[0], NULL, 10) - 1;
-    tick->file = row != NULL && row[1] != NULL ? (uint32_t)strtoll(row[1], NULL, 10) : 0;
-    mysql_free_result(rows);
+    if (numbers[0] != INT64_MIN) /* else the ids are drawn elsewhere: that of the last claim */
+        tick->drawn = numbers[0] - 1;
+    tick->file = numbers[1] != INT64_MIN ? (uint32_t)numbers[1] : 0;
     return 0;
 }
 
@@ -389,18 +377,13 @@ static int scan(struct watch *watch, struct error *error)
     const struct horizon_bound from = {least, least};
     char text[24];
     const struct sql_fact facts[] = {{"from", .text = text}, {.name = NULL}};
-    int64_t lowest = INT64_MAX;
-    MYSQL_RES *rows;
-    MYSQL_ROW row;
+    int64_t lowest;
 
     put_from(watch, text);
-    rows = tables_query(&watch->tables, &watch->session, db_sql_lowest, facts, error);
-    if (rows == NULL)
+    if (tables_ask(&watch->tables, &watch->session, db_sql_lowest, facts, &lowest, 1, error) < 0)
         return -1;
-    row = mysql_fetch_row(rows);
-    if (row != NULL && row[0] != NULL)
-        lowest = strtoll(row[0], NULL, 10);
-    mysql_free_result(rows);
+    if (lowest == INT64_MIN)
+        lowest = INT64_MAX;
     for (int i = 0; i < horizon_slices(horizon); i++)
         (void)horizon_note_scan(horizon, &watch->view.stamp, i, &from, false, lowest, false);
     return 0;
@@ -409,22 +392,17 @@ static int scan(struct watch *watch, struct error *error)
 /* "1,7,.."; free() it. NULL: no memory. */
 static char *pack_bounds(const struct watch *watch, int64_t *highest)
 {
-    char *list = NULL;
-    size_t size;
-    FILE *out = open_memstream(&list, &size);
+    struct writer writer;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return NULL;
     for (int i = 0; i < horizon_slices(watch->source->horizon); i++) {
         int64_t bound = watch->view.bounds[i].low > 0 ? watch->view.bounds[i].low : 0;
 
-        (void)fprintf(out, "%s%" PRId64, i == 0 ? "" : ",", bound);
+        (void)fprintf(writer.out, "%s%" PRId64, i == 0 ? "" : ",", bound);
         *highest = bound > *highest ? bound : *highest;
     }
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
+    return writer_end(&writer);
 }
 
 /* From the front: a row below the bound of its slice. Where there is one, there may be more. */

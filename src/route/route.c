@@ -42,6 +42,15 @@ int route_find(const struct routes *routes, struct text topic)
     return -1;
 }
 
+int route_sink(const struct routes *routes, struct text topic)
+{
+    int route = route_find(routes, topic);
+
+    if (routes->count == 0)
+        return 0;
+    return route >= 0 ? routes->entries[route].sink : -1;
+}
+
 static void route_message(const struct routes *routes, struct message *message, struct batch *batch)
 {
     char topic[128];

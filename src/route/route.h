@@ -23,6 +23,8 @@ void routes_free(struct routes *routes);
 
 /* The index of the route for this topic; -1: none matches. */
 int route_find(const struct routes *routes, struct text topic);
+/* The sink that messages of this topic go to; -1: no route matches. */
+int route_sink(const struct routes *routes, struct text topic);
 
 /* Sets sink, destination and route_key of each pending message. One that no route matches is
  * declined, and one whose topic cannot be made is rejected, with a reason. */

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /*
  * Renders statements. A statement is a file src/ROOM/sql/NAME.sql, which the build embeds as the
@@ -13,6 +14,29 @@
  * name. What comes from outside, such as names and conditions, is the value of a fact and never
  * searched for facts. The C code of this room knows no table.
  */
+
+/* Statements are built in memory streams. A failed write is detected when the stream is closed. */
+struct writer {
+    FILE *out;
+    char *text;
+    size_t len;
+};
+
+static inline bool writer_begin(struct writer *writer)
+{
+    *writer = (struct writer){0};
+    writer->out = open_memstream(&writer->text, &writer->len);
+    return writer->out != NULL;
+}
+
+/* Returns the text; free() it. NULL: no memory. */
+static inline char *writer_end(struct writer *writer)
+{
+    if (fclose(writer->out) == 0)
+        return writer->text;
+    free(writer->text);
+    return NULL;
+}
 
 /* At most one of `text`, `put` and `put_named` is set; both
  * functions write the value and return 0, or -1 when there is no memory. */

@@ -43,18 +43,9 @@ static void print_json(const struct printing *printing, const json_t *row)
 {
     json_t *shown =
         printing->result != NULL ? json_pack("{s:s}", "result", printing->result) : json_object();
-    const char *name;
-    json_t *value;
-    char *text;
 
-    json_object_foreach ((json_t *)row, name, value) {
-        if (is_shown(name))
-            (void)json_object_set(shown, name, value);
-    }
-    text = json_dumps(shown, JSON_COMPACT | JSON_ENSURE_ASCII);
-    if (text != NULL)
-        terminal_print_json(text_of(text));
-    free(text);
+    (void)json_object_update(shown, (json_t *)row);
+    command_print_json(shown);
     json_decref(shown);
 }
 
@@ -164,16 +155,10 @@ static void on_shown(void *closure, const json_t *row)
     if (json_is_string(payload)) {
         char text[4 * 4096 + 1];
 
-        (void)puts(text_show(text, sizeof text, text_of(json_string_value(payload)), true));
+        (void)puts(text_show(text, sizeof text,
+                             (struct text){json_string_value(payload), json_string_length(payload)},
+                             true));
     }
-}
-
-static const char *given(const struct arguments *arguments, const char *name)
-{
-    for (int i = 0; i < arguments->given_count; i++)
-        if (strcmp(arguments->given[i].name, name) == 0)
-            return arguments->given[i].value;
-    return NULL;
 }
 
 /* commands.txt is that of both programs: a filter that this one does not read would choose all. */
@@ -239,11 +224,11 @@ static int run(struct admin *admin, const struct parked_request *request, struct
 
 enum exit_status command_dead(const struct arguments *arguments, struct config *config)
 {
-    const char *limit = given(arguments, "limit");
+    const char *limit = command_given(arguments, "limit");
     const struct parked_request request = {.words = arguments->operands,
                                            .word_count = arguments->operand_count,
                                            .type = arguments->type,
-                                           .topic = given(arguments, "topic"),
+                                           .topic = command_given(arguments, "topic"),
                                            .since = arguments->since,
                                            .limit = limit != NULL ? strtoll(limit, NULL, 10) : 0,
                                            .whole = arguments->json};

@@ -1,9 +1,8 @@
 /* init: makes the tables that are missing, or prints the SQL of all. */
 #include "mysql/cli/commands.h"
 
-#include "mysql/document.h"
+#include "mysql/admin.h"
 #include "mysql/order.h"
-#include "mysql/schema.h"
 #include "mysql/statements.h"
 
 #include <errno.h>
@@ -13,12 +12,12 @@
 /* -1 with *error set. */
 static int count_tables(struct admin *admin, struct error *error)
 {
-    json_t *counted = json_object();
-    int status = document_row(admin, counted, db_sql_count_tables, NULL, error);
-    int count = (int)document_number(counted, "tables");
+    int64_t count;
 
-    json_decref(counted);
-    return status < 0 ? -1 : count;
+    return tables_ask(&admin->tables, &admin->session, db_sql_count_tables, NULL, &count, 1,
+                      error) < 0
+               ? -1
+               : (int)count;
 }
 
 static int create(struct admin *admin, const char *sql, struct error *error)
@@ -50,7 +49,7 @@ static int add_order(struct admin *admin, const char *order, struct error *error
 static int print_or_create(struct admin *admin, const struct arguments *arguments,
                            struct error *error)
 {
-    char *sql = schema_text(&admin->tables);
+    char *sql = tables_statement(&admin->tables, db_sql_tables, NULL);
     char *order = NULL;
     int status = -1;
 

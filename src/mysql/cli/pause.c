@@ -1,7 +1,6 @@
 /* pause and resume. */
 #include "mysql/cli/commands.h"
 
-#include "cli/terminal.h"
 #include "mysql/document.h"
 #include "mysql/parked.h"
 #include "source/pauses.h"
@@ -29,18 +28,13 @@ static void name_kind(char kind[32], const struct arguments *arguments)
 static void print(const json_t *pause, bool as_json)
 {
     const char *reason = document_text(pause, "reason");
-    char *text;
 
-    if (!as_json) {
+    if (as_json)
+        command_print_json(pause);
+    else
         (void)printf("%s \"%s\" since %s by %s%s%s\n", document_text(pause, "what"),
                      document_text(pause, "name"), document_text(pause, "since"),
                      document_text(pause, "by"), reason[0] != '\0' ? ": " : "", reason);
-        return;
-    }
-    text = json_dumps(pause, JSON_COMPACT | JSON_ENSURE_ASCII);
-    if (text != NULL)
-        terminal_print_json(text_of(text));
-    free(text);
 }
 
 static int list(struct admin *admin, bool as_json, struct error *error)
@@ -60,22 +54,14 @@ static int list(struct admin *admin, bool as_json, struct error *error)
     return is_read ? 0 : -1;
 }
 
-static const char *reason_of(const struct arguments *arguments)
-{
-    for (int i = 0; i < arguments->given_count; i++)
-        if (strcmp(arguments->given[i].name, "reason") == 0)
-            return arguments->given[i].value;
-    return NULL;
-}
-
 static int begin(struct admin *admin, const struct arguments *arguments, struct error *error)
 {
     char kind[32];
     bool is_new;
 
     name_kind(kind, arguments);
-    if (pause_begin(admin, kind, arguments->operands[0], reason_of(arguments), &is_new, error) <
-            0 ||
+    if (pause_begin(admin, kind, arguments->operands[0], command_given(arguments, "reason"),
+                    &is_new, error) < 0 ||
         pause_wait(admin, error) < 0)
         return -1;
     (void)printf("%.*s \"%s\" is paused%s\n", (int)arguments->verb.len, arguments->verb.data,
@@ -91,9 +77,11 @@ static int end(struct admin *admin, const struct arguments *arguments, struct er
     name_kind(kind, arguments);
     if (pause_end(admin, kind, arguments->operands[0], &was_paused, error) < 0)
         return -1;
-    if (was_paused)
-        return printf("%.*s \"%s\" resumed\n", (int)arguments->verb.len, arguments->verb.data,
-                      arguments->operands[0]) < 0;
+    if (was_paused) {
+        (void)printf("%.*s \"%s\" resumed\n", (int)arguments->verb.len, arguments->verb.data,
+                     arguments->operands[0]);
+        return 0;
+    }
     (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "%.*s \"%s\" is not paused",
                     (int)arguments->verb.len, arguments->verb.data, arguments->operands[0]);
     return error_hint(error, "%s pause lists what is paused", source_program);

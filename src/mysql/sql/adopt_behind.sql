@@ -3,10 +3,7 @@
 SELECT p.seq FROM {parked} p FORCE INDEX (state)
 WHERE p.state IN ('behind', 'waiting', 'paused') AND p.due IS NULL
 {if keyed}
-  AND (p.`key` IS NULL OR NOT EXISTS (
-      SELECT 1 FROM {parked} e FORCE INDEX (key_order)
-      WHERE e.key_hash = p.key_hash AND e.`key` = p.`key` AND e.sent_at IS NULL
-        AND (e.id < p.id OR (e.id = p.id AND e.seq < p.seq))))
+  AND {first_of_key}
 {end}
   AND (p.waits_for IS NULL OR NOT EXISTS (
       SELECT 1 FROM {parked} h FORCE INDEX (waits_for)

@@ -1,8 +1,6 @@
 -- The first unsent row from an id on that has no note, and the highest id: whether rows have come since the last look.
 SELECT (SELECT {id} FROM {outbox} o FORCE INDEX ({claim_index})
         WHERE {id} >= {from}{if unsent} AND {unsent}{end}
-          AND NOT EXISTS (SELECT 1 FROM {parked} n FORCE INDEX (id)
-                          WHERE n.id = {id} AND n.state IN ('refused', 'unsettled')
-                            AND COALESCE(n.event_id = {event_id_text}, TRUE))
+          AND {has_no_note}
         ORDER BY {id} LIMIT 1),
        (SELECT {id} FROM {outbox} o FORCE INDEX (PRIMARY) ORDER BY {id} DESC LIMIT 1)

@@ -6,5 +6,4 @@ WHERE t.TABLE_SCHEMA = {schema_text} AND t.TABLE_NAME = {table_text}
 UNION ALL
 SELECT {id}, {slice_of_row}, {topic_bytes} FROM {outbox} o FORCE INDEX (PRIMARY)
 WHERE {id} IN ({probes}){if unsent} AND {unsent}{end}
-  AND NOT EXISTS (SELECT 1 FROM {parked} n FORCE INDEX (id) WHERE n.id = {id} AND n.state IN ('refused', 'unsettled')
-                    AND COALESCE(n.event_id = {event_id_text}, TRUE))
+  AND {has_no_note}

@@ -7,7 +7,6 @@ WHERE {id} >= {from} AND {slice_of_row} IN ({locked}){if unsent} AND {unsent}{en
   AND COALESCE({topic_bytes} NOT IN ({passed_topics}), TRUE)
 {end}
 {if notes}
-  AND NOT EXISTS (SELECT 1 FROM {parked} n FORCE INDEX (id) WHERE n.id = {id} AND n.state IN ('refused', 'unsettled')
-                    AND COALESCE(n.event_id = {event_id_text}, TRUE))
+  AND {has_no_note}
 {end}
 ORDER BY {id} LIMIT {limit}

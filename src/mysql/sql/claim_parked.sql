@@ -16,13 +16,10 @@ WITH head AS (
       AND COALESCE(p.topic NOT IN ({passed_topics}), TRUE)
     {end}
     {if keyed}
-      AND (p.`key` IS NULL
-           OR NOT EXISTS (SELECT 1 FROM {parked} e FORCE INDEX (key_order)
-                          WHERE e.key_hash = p.key_hash AND e.`key` = p.`key` AND e.sent_at IS NULL
-                            AND (e.id < p.id OR (e.id = p.id AND e.seq < p.seq)))
-              AND NOT EXISTS (SELECT 1 FROM {outbox} o FORCE INDEX ({claim_index})
-                              WHERE {id} >= {from} AND {id} < p.id AND {key_bytes} = p.`key`
-                                {if unsent}AND {unsent}{end}))
+      AND {first_of_key}
+      AND (p.`key` IS NULL OR NOT EXISTS (SELECT 1 FROM {outbox} o FORCE INDEX ({claim_index})
+                                          WHERE {id} >= {from} AND {id} < p.id AND {key_bytes} = p.`key`
+                                            {if unsent}AND {unsent}{end}))
     {end}
     ORDER BY p.due, p.seq LIMIT {limit}
 )

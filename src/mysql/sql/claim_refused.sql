@@ -7,10 +7,7 @@ FROM (SELECT p.seq AS relay_seq, p.id AS relay_id, p.event_id AS relay_event_id,
       FROM {parked} p FORCE INDEX (due)
       WHERE p.due <= UTC_TIMESTAMP(6) AND p.state IN ('refused', 'unsettled') AND {slice_of_parked} IN ({locked})
       {if keyed}
-        AND (p.state = 'unsettled' OR p.`key` IS NULL
-             OR NOT EXISTS (SELECT 1 FROM {parked} e FORCE INDEX (key_order)
-                            WHERE e.key_hash = p.key_hash AND e.`key` = p.`key` AND e.sent_at IS NULL
-                              AND (e.id < p.id OR (e.id = p.id AND e.seq < p.seq))))
+        AND (p.state = 'unsettled' OR {first_of_key})
       {end}
       ORDER BY p.due LIMIT {limit}) n
 STRAIGHT_JOIN {outbox} o FORCE INDEX (PRIMARY) ON {id} = n.relay_id

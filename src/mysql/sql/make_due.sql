@@ -1,5 +1,4 @@
 -- Makes parked rows due that nothing else would: ? is a JSON array of their seq.
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (seq BIGINT UNSIGNED PATH '$')) j
-STRAIGHT_JOIN {parked} p FORCE INDEX (PRIMARY) ON p.seq = j.seq
+UPDATE {each_parked}
 SET p.due = UTC_TIMESTAMP(6), p.state = IF(p.state = 'behind', 'retry', p.state)
 WHERE p.due IS NULL AND p.state IN ('behind', 'waiting', 'paused')

@@ -35,7 +35,7 @@ FROM (
 ) j
 JOIN {parked} p ON p.id = IF(j.word REGEXP '^[0-9]{1,20}$', CAST(j.word AS UNSIGNED), NULL)
                    OR p.event_id = j.word OR CONCAT('@', p.seq) = j.word
-WHERE p.sent_at IS NULL
+WHERE p.sent_at IS NULL{if drops} AND p.state NOT IN ('refused', 'unsettled'){end}
 {else}
 FROM {parked} p
 WHERE p.sent_at IS NULL AND p.seq {if newest_first}<{else}>{end} {place}

@@ -1,3 +1,2 @@
 -- Deletes parked rows that were sent so many seconds ago: ? is a JSON array of their seq.
-DELETE p FROM JSON_TABLE(?, '$[*]' COLUMNS (seq BIGINT UNSIGNED PATH '$')) j
-STRAIGHT_JOIN {parked} p FORCE INDEX (PRIMARY) ON p.seq = j.seq WHERE p.state = 'sent'
+DELETE p FROM {each_parked} WHERE p.state = 'sent'

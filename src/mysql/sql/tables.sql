@@ -1,5 +1,5 @@
 -- The tables of the relay, as `init` makes them; and the outbox, where there is none.
-{if makes_outbox}
+{if !exists}
 CREATE TABLE IF NOT EXISTS {outbox} (
     {id}         BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
     {event_id}   VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT (UUID()), -- for consumers
@@ -17,8 +17,11 @@ CREATE TABLE IF NOT EXISTS {slice_table} (
     slice  SMALLINT UNSIGNED NOT NULL PRIMARY KEY,
     slices SMALLINT UNSIGNED NOT NULL                -- the number of slices, the same in each row
 ) ENGINE = InnoDB;
-INSERT INTO {slice_table} SELECT n, {slices} FROM JSON_TABLE('{numbers}', '$[*]' COLUMNS (n INT PATH '$')) j
-WHERE NOT EXISTS (SELECT 1 FROM (SELECT s.slice FROM {slice_table} s LIMIT 1) there);
+INSERT INTO {slice_table}
+WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 31)
+SELECT high.n * 32 + low.n, {slices} FROM n high CROSS JOIN n low
+WHERE high.n * 32 + low.n < {slices}
+  AND NOT EXISTS (SELECT 1 FROM (SELECT s.slice FROM {slice_table} s LIMIT 1) there);
 CREATE TABLE IF NOT EXISTS {control} (
     kind   VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- what is paused, or setting
     name   VARBINARY(700) NOT NULL,                  -- of the sink, the topics, the key or the setting

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "message/outcome.h"
-#include "mysql/schema.h"
 #include "mysql/state.h"
+#include "mysql/statements.h"
 #include "relay/watcher.h"
 #include "source/outbox.h"
 #include "source/watch.h"
@@ -68,11 +68,11 @@ static inline void await_number(struct lane_fixture *fixture, const char *text, 
 
 static inline void connect_to(struct db_session *session, const char *url)
 {
-    const struct db_options how = {.url = url, .idle_ms = 600000};
+    const struct outbox_options how = {.url = (char *)url};
     struct error error;
 
     *session = (struct db_session){.conn = NULL};
-    if (db_open(session, &how, "test", &error) < 0)
+    if (db_open(session, &how, 600000, "test", &error) < 0)
         fail_msg("%s", error.text);
 }
 
@@ -103,7 +103,7 @@ static inline void make_tables(struct lane_fixture *fixture)
 
     if (tables_describe(&tables, &fixture->options, &fixture->db, &fixture->error) < 0)
         fail_msg("%s", fixture->error.text);
-    text = schema_text(&tables);
+    text = tables_statement(&tables, db_sql_tables, NULL);
     assert_non_null(text);
     sql(fixture, text);
     free(text);

@@ -28,11 +28,11 @@ static atomic_int written;
 
 static void connect_db(struct db_session *session)
 {
-    const struct db_options how = {.url = url, .idle_ms = 600000};
+    const struct outbox_options how = {.url = url};
     struct error error;
 
     *session = (struct db_session){.conn = NULL};
-    if (db_open(session, &how, "writer", &error) < 0)
+    if (db_open(session, &how, 600000, "writer", &error) < 0)
         fail_msg("%s", error.text);
 }
 

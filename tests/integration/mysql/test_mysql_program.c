@@ -325,6 +325,112 @@ TEST(pauses_hold_rows_back_until_they_are_ended)
     assert_true(strstr(said, "\"topic\":\"a.x\"") < strstr(said, "\"topic\":\"a.y\""));
 }
 
+TEST(sinks_without_routes_have_all_rows_in_status)
+{
+    create();
+    sql(fixture, "INSERT INTO outbox (topic) VALUES ('a'), ('b'), ('c')");
+    assert_int_equal(run("status", "--json", NULL), 0);
+    assert_said("\"rows\":3");
+}
+
+/* ---- purge ---- */
+
+TEST(a_dry_run_counts_what_a_purge_deletes_which_is_nothing_of_a_table_of_others)
+{
+    sql(fixture, "CREATE TABLE outbox (id BIGINT AUTO_INCREMENT PRIMARY KEY, topic TEXT, payload"
+                 " TEXT, sent_at DATETIME)");
+    assert_int_equal(run("init", NULL), 0);
+    sql(fixture, "INSERT INTO outbox (topic, sent_at) VALUES ('t', '2026-01-01')");
+    assert_int_equal(run("purge", "--older-than", "0s", "--dry-run", NULL), 0);
+    assert_said("would purge 0");
+    assert_int_equal(run("purge", "--older-than", "0s", NULL), 0);
+    assert_said("purged 0");
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"), 1);
+}
+
+/* The row was sent, and is unsent again by its status. */
+TEST(a_row_that_is_marked_otherwise_is_not_purged_by_the_time_that_it_was_sent)
+{
+    create();
+    sql(fixture, "ALTER TABLE outbox ADD status INT DEFAULT 1;"
+                 "INSERT INTO outbox (topic, sent_at) VALUES ('t', '2026-01-01')");
+    write_config("where = \"status = 1\"\nmark = \"status = 2\"\n"
+                 "[outbox.columns]\nsent_at = \"sent_at\"",
+                 "");
+    assert_int_equal(run("purge", "--older-than", "0s", "--dry-run", NULL), 0);
+    assert_said("would purge 0");
+    assert_int_equal(run("purge", "--older-than", "0s", NULL), 0);
+    assert_said("purged 0");
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"), 1);
+}
+
+TEST(a_purge_steps_over_rows_that_cannot_be_deleted)
+{
+    create();
+    sql(fixture, "INSERT INTO outbox (topic, sent_at) SELECT 't', '2026-01-01' + INTERVAL seq DIV 5"
+                 " SECOND FROM numbers ORDER BY seq;"
+                 "CREATE TABLE uses (id BIGINT UNSIGNED NOT NULL,"
+                 " FOREIGN KEY (id) REFERENCES outbox (id)) ENGINE=InnoDB;"
+                 "INSERT INTO uses SELECT id FROM outbox WHERE id IN (5, 1003, 1004, 2048)");
+    assert_int_equal(run("purge", "--older-than", "0s", NULL), 3);
+    assert_said("purged 2044");
+    assert_said("the database refuses to delete 4 sent rows, the first is row 5: ");
+    assert_said("a foreign key constraint fails");
+    assert_said("fix: delete the rows that reference it");
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox JOIN uses USING (id)"), 4);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"), 4);
+    sql(fixture, "DROP TABLE uses");
+    assert_int_equal(run("purge", "--older-than", "0s", NULL), 0);
+    assert_said("purged 4");
+}
+
+/* ---- rows that are not sent ---- */
+
+TEST(a_row_that_the_server_refuses_is_explained_and_cannot_be_dropped)
+{
+    create();
+    sql(fixture, "INSERT INTO outbox (topic) VALUES ('t'), ('t');"
+                 "INSERT INTO outbox_parked (id, event_id, state, error, due) SELECT id, event_id,"
+                 " IF(id = 1, 'refused', 'unsettled'), 'the reason', UTC_TIMESTAMP(6) FROM outbox");
+    assert_int_equal(run("explain", "1", NULL), 0);
+    assert_said("1, refused (the reason): ");
+    assert_int_equal(run("explain", "2", "--json", NULL), 0);
+    assert_said("\"state\":\"unsettled\"");
+    assert_not_said("\"outcome\":\"send\"");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(run("dead", "drop", "1", i == 0 ? "--dry-run" : NULL, NULL), 1);
+        assert_said("no parked or dead row has id \"1\": nothing was done");
+        assert_said("refuses stays until it can be settled");
+    }
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox_parked"), 2);
+    sql(fixture, "UPDATE outbox SET sent_at = created_at");
+    assert_int_equal(run("explain", "1", NULL), 0);
+    assert_not_said("the reason");
+}
+
+TEST(a_row_behind_a_parked_one_of_its_key_is_explained_as_such)
+{
+    create();
+    sql(fixture, "INSERT INTO outbox_parked (id, `key`, state) VALUES (1, 'k', 'dead');"
+                 "INSERT INTO outbox (id, topic, `key`) VALUES (2, 't', 'k'), (3, 't', 'other'),"
+                 " (4, 't', NULL)");
+    assert_int_equal(run("explain", "2", NULL), 0);
+    assert_said("would wait behind a parked row of its key");
+    assert_int_equal(run("explain", "3", "4", NULL), 0);
+    assert_not_said("would wait");
+}
+
+TEST(all_bytes_of_a_payload_are_shown)
+{
+    create();
+    sql(fixture, "INSERT INTO outbox_parked (id, payload, state) VALUES (1, X'610062', 'dead'),"
+                 " (2, REPEAT(X'ff', 5000), 'dead')");
+    assert_int_equal(run("dead", "show", "1", "--json", NULL), 0);
+    assert_said("\"payload\":\"a\\u0000b\"");
+    assert_int_equal(run("dead", "show", "2", "--json", NULL), 0);
+    assert_true(strlen(said) > (size_t)4 * 5000);
+}
+
 TEST(every_statement_can_be_shown_with_these_tables)
 {
     create();

@@ -73,6 +73,23 @@ TEST(rows_that_were_sent_and_could_not_be_settled_are_not_sent_by_a_lane_that_kn
     assert_int_equal(fixture->batch.count, 0);
 }
 
+/* The first of them is refused again and again. */
+TEST(many_notes_of_one_key_hide_no_other_note)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture,
+        "INSERT INTO outbox (topic, `key`) SELECT 't', IF(seq < 1500, 'k', 'other')"
+        " FROM numbers WHERE seq <= 1500 ORDER BY seq;"
+        "INSERT INTO outbox_parked (id, event_id, `key`, state, due)"
+        " SELECT id, event_id, `key`, 'refused', UTC_TIMESTAMP(6) - INTERVAL IF(id = 1, -1,"
+        " IF(id < 1500, 2, 1)) HOUR FROM outbox");
+    claim_by(fixture, fixture->outbox, &fixture->batch, &refused_rows);
+    assert_int_equal(fixture->batch.count, 1);
+    assert_text(fixture->batch.messages[0].key, "other");
+    send_all(fixture);
+}
+
 static void on_row(void *closure, const json_t *row)
 {
     (void)closure;

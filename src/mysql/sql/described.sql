@@ -1,5 +1,0 @@
--- The columns of the outbox.
-SELECT c.COLUMN_NAME, c.DATA_TYPE, c.CHARACTER_SET_NAME, c.COLUMN_KEY, c.EXTRA, c.IS_NULLABLE, c.COLUMN_TYPE
-FROM information_schema.COLUMNS c
-WHERE c.TABLE_SCHEMA = {schema_text} AND c.TABLE_NAME = {table_text}
-ORDER BY c.ORDINAL_POSITION
