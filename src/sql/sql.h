@@ -38,8 +38,8 @@ static inline char *writer_end(struct writer *writer)
     return NULL;
 }
 
-/* At most one of `text`, `put` and `put_named` is set; both
- * functions write the value and return 0, or -1 when there is no memory. */
+/* At most one of `text`, `put` and `put_named` is set; both functions write the value and return 0,
+ * or -1 when there is no memory. */
 struct sql_fact {
     const char *name;
     const char *text; /* the value */

@@ -73,13 +73,13 @@ static inline void own_await(struct own_mysql *own, const char *text, const char
 static inline void own_connect(struct own_mysql *own)
 {
     char url[96];
-    const struct db_options options = {.url = url, .idle_ms = 600000};
+    const struct outbox_options options = {.url = url};
     int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
     struct error error;
 
     (void)snprintf(url, sizeof url, "mysql://root@127.0.0.1:%d/test", own->port);
     own->db = (struct db_session){.conn = NULL};
-    while (db_open(&own->db, &options, "test", &error) < 0) {
+    while (db_open(&own->db, &options, 600000, "test", &error) < 0) {
         if (clock_left_ms(deadline_ms) == 0)
             fail_msg("%s/log: %s", own->folder, error.text);
         (void)usleep(50000);

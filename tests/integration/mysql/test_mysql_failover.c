@@ -55,12 +55,12 @@ FIXTURE(set_up_pair, tear_down_pair)
 static int open_writer(struct db_session *session)
 {
     char url[96];
-    const struct db_options options = {.url = url, .idle_ms = 600000};
+    const struct outbox_options options = {.url = url};
     struct error error;
 
     (void)snprintf(url, sizeof url, "mysql://relay@127.0.0.1:%d/test",
                    servers[atomic_load(&primary)].port);
-    return db_open(session, &options, "writer", &error);
+    return db_open(session, &options, 600000, "writer", &error);
 }
 
 /* What is not acknowledged may be there or not, and is not written again. */
