@@ -2,18 +2,19 @@
  * The partitions of an outbox with on_sent = "position": those whose rows were sent long ago are
  * dropped, and others are made ahead of the ids.
  *
- * A partition is dropped in one transaction that first locks the slices, so that no lane claims or
- * parks, and the partition, so that nobody uses it any more. Then one query looks at each of its
- * rows. An INSERT that has drawn an id of the partition and has not come to it yet holds a
- * lock on the outbox: it ends before the DROP, or the DROP gives way. An INSERT waits for the DROP
- * no longer than drop_partition.sql says; when the lock cannot be had by then, the partition is
- * emptied, for which no INSERT waits, and dropped in another round.
+ * A partition is dropped in one transaction, of one relay at a time. It locks the slices, so that
+ * no lane claims or parks, and the partition, so that nobody uses it any more. Then one query looks
+ * at each of its rows. An INSERT that has drawn an id of the partition and has not come to it yet
+ * holds a lock on the outbox: it ends before the DROP, or the DROP gives way. An INSERT waits for
+ * the DROP no longer than drop_partition.sql says; when the lock cannot be had by then, the
+ * partition is emptied, for which no INSERT waits, and dropped in another round.
  */
 #include "admin/admin_session.h"
 
 #include "base/log.h"
 #include "catalog/partitions.h"
 #include "catalog/schema.h"
+#include "pg/holders.h"
 #include "sql/statements.h"
 
 #include <inttypes.h>
@@ -24,6 +25,9 @@
 #define MADE_MAX 20  /* partitions in a round */
 #define NAMES_MAX 20 /* that are tried for one */
 #define USED_MAX 3   /* that somebody uses, which lanes wait for in a round */
+
+/* Of this outbox; other advisory locks are those of schema.h and notify.h. */
+#define TURN "SELECT pg_catalog.pg_advisory_xact_lock(7246116, {outbox_oid}::oid::int)"
 
 enum { FAILED = -1, NOT_SENT = -2, NO_TURN = -3 };
 
@@ -51,13 +55,10 @@ static bool is_gone(const struct error *error)
  * the others. A commit waits for no standby while others wait for its locks. */
 static int begin(struct admin *admin, struct error *error)
 {
-    const char *params[2] = {SCHEMA_LOCK};
     PGresult *turn = NULL;
 
     if (session_execute(&admin->session, "BEGIN; SET LOCAL synchronous_commit = local", error) == 0)
-        turn = session_query(&admin->session,
-                             "SELECT pg_catalog.pg_advisory_xact_lock($1::int, $2::int)", 2, params,
-                             error);
+        turn = admin_query(admin, TURN, 0, NULL, error);
     PQclear(turn);
     return turn != NULL ? admin_execute(admin, statement_lock_all_slices, error) : -1;
 }
@@ -154,8 +155,10 @@ int admin_drop_partitions(struct admin *admin, const char *age,
         } else if (admin->session.conn == NULL) {
             status = -1;
         } else if (rows == NO_TURN || (rows == FAILED && is_busy(error))) {
-            used += rows == NO_TURN ? USED_MAX : 1;
             log_debug("partition %s is kept for now: %s", admin->partition, error->text);
+            if (rows == NO_TURN)
+                break;
+            used++;
         } else if (rows == FAILED && !is_gone(error) && purge->refused++ == 0) {
             (void)snprintf(purge->row, sizeof purge->row, "%s", admin->partition);
             (void)snprintf(purge->why, sizeof purge->why, "%.500s", error->text);

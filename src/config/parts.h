@@ -10,6 +10,7 @@ void config_derive_fields(struct relay_options *relay);
 
 /* Reads each key of a [section] into `base`. */
 void load_section(struct loader *loader, enum section section, struct toml_node *node, void *base);
+
 /*
  * A preset is a configuration file of config/presets/, embedded at build time. What the user's file
  * leaves out is taken from it, key by key; what it has in [sink] holds for each sink. Its

@@ -187,11 +187,11 @@ FIXTURE_TEST(a_purge_that_waits_for_another_one_to_drop_partitions_keeps_no_slic
     insert_rows(fixture->conn, 1, 2400);
     drain_printed(fixture, 0);
     make_old(fixture->conn);
-    sql(other, "BEGIN; SELECT pg_advisory_xact_lock(7246113, 1)");
+    sql(other, "BEGIN; SELECT pg_advisory_xact_lock(7246116, 'outbox'::regclass::oid::int)");
     process_start(&purging, NULL, "purge", "--older-than", "1h", "-c", fixture->config, NULL);
     wait_for_number(fixture->conn, 1,
                     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-                    " AND classid = 7246113");
+                    " AND classid = 7246116");
     sql(fixture->conn, "BEGIN; SELECT FROM outbox_slice FOR UPDATE NOWAIT; COMMIT");
     process_wait(&purging);
     assert_int_equal(purging.status, 0);

@@ -48,14 +48,6 @@ static json_t *begin(const struct admin *admin, const struct status_query *query
                      json_deep_copy(json_object_get(query->before, "storage")));
 }
 
-static int sink_of(const struct routes *routes, struct text topic)
-{
-    for (int i = 0; i < routes->count; i++)
-        if (match_topic(&routes->entries[i].match, topic))
-            return routes->entries[i].sink;
-    return -1;
-}
-
 /* How many unsent rows of the outbox go to each sink, by their topics. */
 static int count_sinks(struct admin *admin, const struct status_query *query, json_t *document,
                        struct error *error)
@@ -75,7 +67,7 @@ static int count_sinks(struct admin *admin, const struct status_query *query, js
     }
     for (int row = 0; row < PQntuples(result); row++) {
         struct text topic = {PQgetvalue(result, row, 0), (size_t)PQgetlength(result, row, 0)};
-        int sink = sink_of(query->routes, topic);
+        int sink = route_sink(query->routes, topic);
 
         if (sink >= 0)
             rows[sink] += strtoll(PQgetvalue(result, row, 1), NULL, 10);
