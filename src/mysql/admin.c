@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PURGE_ROWS 1000 /* of a statement, which is a transaction of its own */
+#define PURGE_ROWS 1000 /* of a transaction */
+#define WALK_REST 20    /* times what a walk took that found nothing to delete */
 
 struct admin *admin_open(const struct outbox_options *options, struct error *error)
 {
@@ -95,10 +96,11 @@ static bool may_purge_outbox(const struct admin *admin)
            admin->options->mark == NULL && admin->tables.has[COLUMN_SENT_AT];
 }
 
-/* The statement that finds rows to delete, the first ones without an order; free() it. `place`: in
- * the order of sending, "": from the first on, or those behind "ID TIME". NULL with *error set. */
+/* The statement that finds rows to delete, the first ones without an order; free() it. With `locks`
+ * it locks them, and leaves out what others have locked. `place`: in the order of sending, "": from
+ * the first on, or those behind "ID TIME". NULL with *error set. */
 static char *purgeable(const struct admin *admin, bool parked, int64_t age_ms, uint64_t limit,
-                       const char *place, struct error *error)
+                       bool locks, const char *place, struct error *error)
 {
     char age[24], most[24], id[24] = "", sent[72] = "";
     const struct sql_fact facts[] = {
@@ -106,6 +108,7 @@ static char *purgeable(const struct admin *admin, bool parked, int64_t age_ms, u
         {"limit", .text = most},
         {"now", .text = admin->tables.is_zoned[COLUMN_SENT_AT] ? "CURRENT_TIMESTAMP(6)"
                                                                : "UTC_TIMESTAMP(6)"},
+        {locks ? "locks" : "", .text = NULL},
         {place != NULL ? "ordered" : "", .text = NULL},
         {place != NULL && place[0] != '\0' ? "after" : "", .text = NULL},
         {"after_id", .text = id},
@@ -131,7 +134,7 @@ static char *purgeable(const struct admin *admin, bool parked, int64_t age_ms, u
 /* -1 with *error set. */
 static int64_t count(struct admin *admin, bool parked, int64_t age_ms, struct error *error)
 {
-    char *found = purgeable(admin, parked, age_ms, UINT64_MAX, NULL, error);
+    char *found = purgeable(admin, parked, age_ms, UINT64_MAX, false, NULL, error);
     char *sql = NULL;
     MYSQL_RES *rows = NULL;
     MYSQL_ROW row;
@@ -177,18 +180,32 @@ static bool is_over(const struct run *run)
            (run->deadline_ms != 0 && clock_left_ms(run->deadline_ms) == 0);
 }
 
-/* A page of rows to delete. NULL with *error set. */
+/* Begins a transaction and locks a page of rows to delete. NULL with *error set. */
 static MYSQL_RES *find(const struct run *run, bool parked, const char *place, struct error *error)
 {
-    char *sql = purgeable(run->admin, parked, run->purge->age_ms, PURGE_ROWS, place, error);
-    MYSQL_RES *rows = sql != NULL ? db_query(&run->admin->session, sql, error) : NULL;
+    char *sql = purgeable(run->admin, parked, run->purge->age_ms, PURGE_ROWS, true, place, error);
+    MYSQL_RES *rows = NULL;
 
+    if (sql != NULL && db_execute(&run->admin->session, "START TRANSACTION", error) >= 0)
+        rows = db_query(&run->admin->session, sql, error);
     free(sql);
     return rows;
 }
 
-/* Deletes the rows of a JSON array (NULL: no memory), in a transaction of its own. Returns 1; 0
- * with *error set when the server refuses one of them; -1, also when it would refuse any row. */
+/* What was deleted is gone; -1 with *error set, also when it was not deleted for `deleted` < 0. */
+static int end_page(const struct run *run, int deleted, struct error *error)
+{
+    struct error ignored;
+
+    if (deleted >= 0)
+        return db_execute(&run->admin->session, "COMMIT", error) < 0 ? -1 : deleted;
+    if (run->admin->session.conn != NULL)
+        (void)db_execute(&run->admin->session, "ROLLBACK", &ignored);
+    return -1;
+}
+
+/* Deletes the rows of a JSON array (NULL: no memory). Returns 1; 0 with *error set when the server
+ * refuses one of them, and none is deleted; -1, also when it would refuse any row. */
 static int delete_rows(const struct run *run, bool parked, const char *list, struct error *error)
 {
     struct admin *admin = run->admin;
@@ -233,6 +250,7 @@ static int delete_all(const struct run *run, bool parked, struct error *error)
         if (more)
             deleted = delete_page(run, parked, rows, error);
         mysql_free_result(rows);
+        deleted = end_page(run, deleted, error);
     }
     return deleted;
 }
@@ -276,6 +294,8 @@ static int delete_each(const struct run *run, MYSQL_RES *rows, struct error *err
  * server refuses to delete. Returns 0, or -1. */
 static int walk(const struct run *run, struct error *error)
 {
+    int64_t purged = run->purge->purged;
+    int64_t began_ms = clock_now_ms();
     bool more = true;
 
     while (more && !is_over(run)) {
@@ -294,11 +314,13 @@ static int walk(const struct run *run, struct error *error)
             keep_place(run->purge, mysql_fetch_row(rows));
         }
         mysql_free_result(rows);
-        if (deleted < 0)
+        if (end_page(run, deleted, error) < 0)
             return -1;
     }
     if (!is_over(run))
         run->purge->place[0] = '\0';
+    if (run->purge->purged == purged)
+        run->purge->walk_at_ms = clock_now_ms() + WALK_REST * (clock_now_ms() - began_ms);
     return 0;
 }
 
@@ -311,14 +333,16 @@ int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
                             .deadline_ms = limit_ms > 0 ? clock_now_ms() + limit_ms : 0,
                             .stop = stop,
                             .closure = closure};
-    int deleted = 1;
+    int deleted;
 
     purge->purged = 0;
     purge->refused = 0;
     purge->age_ms = age_ms;
-    if (may_purge_outbox(admin))
-        deleted = delete_all(&run, false, error);
-    if (deleted < 0 || (deleted == 0 && walk(&run, error) < 0))
-        return -1;
-    return delete_all(&run, true, error) > 0 ? 0 : -1;
+    deleted = delete_all(&run, true, error);
+    if (deleted <= 0 || !may_purge_outbox(admin))
+        return deleted > 0 ? 0 : -1;
+    deleted = delete_all(&run, false, error);
+    if (deleted == 0 && clock_left_ms(purge->walk_at_ms) == 0)
+        deleted = walk(&run, error);
+    return deleted < 0 ? -1 : 0;
 }

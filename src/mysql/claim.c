@@ -796,7 +796,7 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return 0;
     claim_note_end(outbox);
     if (request->refused && outbox->locked_count > 0) /* notes may have ended */
-        return db_execute(&outbox->session, "COMMIT", error) < 0 ? -1 : 0;
+        outbox->cannot_commit = db_execute(&outbox->session, "COMMIT", error) < 0;
     claim_roll_back(outbox);
-    return 0;
+    return outbox->cannot_commit ? -1 : 0;
 }

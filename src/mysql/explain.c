@@ -73,8 +73,11 @@ static int read_rows(struct explaining *explaining, bool parked, const char *wor
         explained.state = row[column + OF_STATE];
         explained.error = row[column + OF_ERROR];
         message->blocked = !parked && strcmp(row[column + OF_BLOCKED], "1") == 0;
-        if (strcmp(explained.state, "unsettled") == 0)
-            message->verdict = VERDICT_SENT; /* a claim would only settle it */
+        if (strcmp(explained.state, "unsettled") == 0) { /* a claim would only settle it */
+            message->verdict = VERDICT_SENT;
+            message->blocked = false;
+            message->due_ms = 0;
+        }
         note_found(request, message, explaining->found);
         explaining->reader->on_row(explaining->reader->closure, &explained, &batch);
     }

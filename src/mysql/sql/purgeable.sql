@@ -5,4 +5,4 @@ WHERE {sent_at} < {now} - INTERVAL {age_s} SECOND
 {if ordered}
 ORDER BY {sent_at}, {id}
 {end}
-LIMIT {limit}
+LIMIT {limit}{if locks} FOR UPDATE SKIP LOCKED{end}

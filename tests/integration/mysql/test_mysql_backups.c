@@ -301,7 +301,7 @@ TEST(a_dump_beside_writers_and_relays_disturbs_neither_and_can_be_relayed_from)
     run_shell(text);
     end_writer(writer);
     await_sent();
-    assert_all_published(0);
+    assert_all_published(RELAY_LANES * RELAY_BATCH);
     restore(database);
     assert_restored(database);
     (void)snprintf(text, sizeof text, "DROP DATABASE %s; USE lane%d", database, (int)getpid());

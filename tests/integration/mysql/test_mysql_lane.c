@@ -304,6 +304,7 @@ TEST(a_note_whose_row_is_gone_ends_and_holds_back_its_key_no_longer)
     sql(fixture, "DELETE FROM outbox WHERE id = 1");
     claim_by(fixture, fixture->outbox, &fixture->batch, &refused);
     assert_int_equal(fixture->batch.count, 0);
+    assert_int_equal(fixture->outbox->locked_count, 0); /* else it would claim without a lock */
     claim_parked(fixture);
     assert_int_equal(fixture->batch.count, 1);
     assert_text(fixture->batch.messages[0].payload, "2");

@@ -364,6 +364,25 @@ TEST(a_row_that_is_marked_otherwise_is_not_purged_by_the_time_that_it_was_sent)
     assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"), 1);
 }
 
+TEST(a_row_that_another_transaction_has_locked_holds_up_no_purge)
+{
+    struct db_session other;
+
+    create();
+    sql(fixture, "INSERT INTO outbox (topic, sent_at) VALUES ('a', '2026-01-01'),"
+                 " ('b', '2026-01-01'), ('c', '2026-01-02');"
+                 "INSERT INTO outbox_parked (id, state, sent_at) VALUES (9, 'sent', '2026-01-01')");
+    connect_to(&other, fixture->url);
+    assert_true(db_execute(&other, "START TRANSACTION; UPDATE outbox SET topic = 'x' WHERE id = 1",
+                           &fixture->error) >= 0);
+    assert_int_equal(run("purge", "--older-than", "0s", NULL), 0);
+    assert_said("purged 3");
+    assert_true(db_execute(&other, "COMMIT", &fixture->error) >= 0);
+    db_end(&other);
+    assert_int_equal(run("purge", "--older-than", "0s", NULL), 0);
+    assert_said("purged 1");
+}
+
 TEST(a_purge_steps_over_rows_that_cannot_be_deleted)
 {
     create();
@@ -385,6 +404,18 @@ TEST(a_purge_steps_over_rows_that_cannot_be_deleted)
 }
 
 /* ---- rows that are not sent ---- */
+
+TEST(a_row_of_which_where_knows_nothing_is_explained_as_left_out)
+{
+    create();
+    sql(fixture, "ALTER TABLE outbox ADD status INT; INSERT INTO outbox (topic) VALUES ('t')");
+    write_config("where = \"status = 1\"", "");
+    assert_int_equal(run("explain", "1", NULL), 0);
+    assert_said("left out by where");
+    sql(fixture, "UPDATE outbox SET status = 1");
+    assert_int_equal(run("explain", "1", "--json", NULL), 0);
+    assert_said("\"outcome\":\"send\"");
+}
 
 TEST(a_row_that_the_server_refuses_is_explained_and_cannot_be_dropped)
 {
