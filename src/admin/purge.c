@@ -182,7 +182,9 @@ static int purge_quickly(struct run *run, const char *statement, struct error *e
 
 static int purge_rows(struct run *run, struct error *error)
 {
-    if (purge_quickly(run, statement_purge, error) < 0)
+    if ((run->admin->options->on_sent == ON_SENT_POSITION &&
+         purge_quickly(run, statement_purge_covered, error) < 0) ||
+        purge_quickly(run, statement_purge, error) < 0)
         return -1;
     return walk(run, error);
 }

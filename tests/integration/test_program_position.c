@@ -386,6 +386,38 @@ FIXTURE_TEST(sent_rows_are_replayed_and_purged_by_when_their_slice_has_passed_th
     assert_number(fixture->conn, 1, "SELECT count(*) FROM outbox");
 }
 
+/* Of each slice: it has passed the rows of a page by its bound, and not only by its snapshots. */
+#define NOT_BELOW                                                                                  \
+    "SELECT count(*) FROM outbox o WHERE id <= 1000 AND id >= (SELECT low FROM outbox_progress p"  \
+    " WHERE p.slice = mod(hashtext(coalesce(o.key, o.id::text)) & 2147483647, 4)"                  \
+    " ORDER BY top DESC, number DESC LIMIT 1)"
+
+FIXTURE_TEST(a_purge_keeps_the_unsent_rows_below_the_bound_of_their_slice)
+{
+    int rows = 1000;
+
+    insert_rows(fixture->conn, 1, rows);
+    start_relay(fixture);
+    do {
+        insert_rows(fixture->conn, rows + 1, 20);
+        rows += 20;
+        wait_for_number(fixture->conn, 0, UNPASSED);
+    } while (sql_number(fixture->conn, NOT_BELOW) != 0);
+    stop_relay(fixture);
+    sql(fixture->conn, "UPDATE outbox_progress SET settled_at = settled_at - interval '2 h'");
+    sql(fixture->conn, "DELETE FROM outbox WHERE id = 5;"
+                       " INSERT INTO outbox (id, topic, key, payload) OVERRIDING SYSTEM VALUE"
+                       " VALUES (5, 't', 'again', '5')");
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, topic, key, payload, state, error, event_id, due)"
+        " SELECT id, topic, key, payload, 'refused', 'tried', event_id, now() FROM outbox"
+        " WHERE id = 7");
+    expect_run(fixture, 0, "purge", "--older-than", "3h");
+    assert_number(fixture->conn, rows, "SELECT count(*) FROM outbox");
+    expect_run(fixture, 0, "purge", "--older-than", "1h");
+    assert_number(fixture->conn, 12, "SELECT sum(id) FROM outbox");
+}
+
 FIXTURE_TEST(progress_of_before_is_thinned_in_steps)
 {
     insert_rows(fixture->conn, 1, 20);
