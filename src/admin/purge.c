@@ -3,6 +3,7 @@
 #include "admin/facts.h"
 #include "base/clock.h"
 #include "base/hint.h"
+#include "base/log.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
 #include "catalog/sql_text.h"
@@ -163,18 +164,20 @@ static int walk(struct run *run, struct error *error)
     return status;
 }
 
-/* Purges with a statement that needs no list of rows, until nothing is left to delete or a row is
- * refused. Returns -1 only when no other statement would do better. */
-static int purge_quickly(struct run *run, const char *statement, struct error *error)
+/* Purges with a statement that needs no list of rows, until it deletes fewer than `least` or a row
+ * is refused. Returns -1 only when no other statement would do better. */
+static int purge_quickly(struct run *run, const char *statement, int least, struct error *error)
 {
     const char *params[1] = {run->age};
-    int64_t purged = 1;
+    int64_t purged = least;
 
-    while (purged > 0 && !is_over(run)) {
+    while (purged >= least && !is_over(run)) {
         purged = admin_number(run->admin, statement, 1, params, error);
         if (purged > 0)
             run->purge->purged += purged;
     }
+    if (purged < 0)
+        log_debug("purge: %s", error->text);
     return purged < 0 && (run->admin->session.conn == NULL || error_is_sqlstate(error, "22008"))
                ? -1
                : 0;
@@ -183,8 +186,8 @@ static int purge_quickly(struct run *run, const char *statement, struct error *e
 static int purge_rows(struct run *run, struct error *error)
 {
     if ((run->admin->options->on_sent == ON_SENT_POSITION &&
-         purge_quickly(run, statement_purge_covered, error) < 0) ||
-        purge_quickly(run, statement_purge, error) < 0)
+         purge_quickly(run, statement_purge_covered, PURGE_ROWS / 2, error) < 0) ||
+        purge_quickly(run, statement_purge, 1, error) < 0) /* the rest, or what was refused */
         return -1;
     return walk(run, error);
 }
@@ -279,7 +282,7 @@ int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
         return -1;
     purge->age_ms = age_ms;
     (void)snprintf(run.age, sizeof run.age, "%" PRId64, age_ms);
-    status = purge_quickly(&run, statement_purge_parked, error);
+    status = purge_quickly(&run, statement_purge_parked, 1, error);
     if (status == 0 && table_knows_sent(&admin->table))
         status =
             admin->table.is_partitioned ? purge_partitions(&run, error) : purge_rows(&run, error);
