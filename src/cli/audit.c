@@ -19,6 +19,7 @@
 
 #define ASK_MS 4000                 /* for what a broker says of a row's destination */
 #define CLOCKS_MS (60 * 60 * 1000L) /* how far the clocks of the servers may be apart */
+#define THINNED_MS 60000
 #define REPAIR_STEP 10000
 #define REPAIR_STEPS "  sent rows\n  values replay_begin\n  values repair_ids\n  copy replay"
 
@@ -336,6 +337,17 @@ static int64_t first_of_topic(const struct audited_sink *sink, int topic)
     return first_ms;
 }
 
+/* How much later than its message a row may have been sent, by its time. With on_sent = "position"
+ * that time is the last of its minute (thin_positions.sql). */
+static int64_t lag_of(const struct auditing *auditing)
+{
+    int64_t lag_ms = audit_seen(auditing->audit).lag_ms;
+
+    return auditing->config->relay.outbox.on_sent == ON_SENT_POSITION && lag_ms < THINNED_MS
+               ? THINNED_MS
+               : lag_ms;
+}
+
 /* Whether retention explains that a row is not held. A partition that is not the row's explains it
  * only for rows that are older than the whole topic: partitions may have been added since. */
 static bool may_have_dropped(const struct auditing *auditing, const struct held_place *place,
@@ -351,7 +363,7 @@ static bool may_have_dropped(const struct auditing *auditing, const struct held_
     if (place->may_drop != NULL)
         return true;
     return place->has_dropped &&
-           (first_ms == INT64_MAX || row->sent_ms <= first_ms + audit_seen(auditing->audit).lag_ms);
+           (first_ms == INT64_MAX || row->sent_ms <= first_ms + lag_of(auditing));
 }
 
 static enum audit_kind judge_row(const void *closure, const struct audit_finding *row)

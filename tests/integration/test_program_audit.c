@@ -468,6 +468,24 @@ FIXTURE_TEST(rows_that_were_sent_before_a_purge_are_too_old_to_tell)
     assert_counted(fixture, "too_old_rows", 20);
 }
 
+/* Of the progress of a minute the last one is left, which may be younger than the purge. */
+FIXTURE_TEST(rows_that_were_sent_in_the_minute_of_a_purge_are_too_old_to_tell_by_a_position)
+{
+    write_audited(fixture, "on_sent = \"position\"", "", "");
+    sql(fixture->conn,
+        "DROP TABLE outbox, outbox_parked, outbox_slice, outbox_control CASCADE;"
+        " DROP SEQUENCE IF EXISTS outbox_order_seq CASCADE");
+    expect_run(fixture, 0, "init");
+    send_rows(fixture, 20);
+    assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
+    send_rows(fixture, 1);
+    sql(fixture->conn, "UPDATE outbox_progress SET settled_at = settled_at + interval '50 s'"
+                       " WHERE top <= 20");
+    audit_all(fixture, 0);
+    assert_findings(fixture, (struct expected){0});
+    assert_counted(fixture, "too_old_rows", 20);
+}
+
 /* Of the first: its rows were marked after the first message that is left was stored. */
 FIXTURE_TEST(a_stream_that_drops_messages_by_its_limits_misses_none)
 {
