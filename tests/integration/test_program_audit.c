@@ -472,9 +472,8 @@ FIXTURE_TEST(rows_that_were_sent_before_a_purge_are_too_old_to_tell)
 FIXTURE_TEST(rows_that_were_sent_in_the_minute_of_a_purge_are_too_old_to_tell_by_a_position)
 {
     write_audited(fixture, "on_sent = \"position\"", "", "");
-    sql(fixture->conn,
-        "DROP TABLE outbox, outbox_parked, outbox_slice, outbox_control CASCADE;"
-        " DROP SEQUENCE IF EXISTS outbox_order_seq CASCADE");
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_slice, outbox_control CASCADE;"
+                       " DROP SEQUENCE IF EXISTS outbox_order_seq CASCADE");
     expect_run(fixture, 0, "init");
     send_rows(fixture, 20);
     assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
