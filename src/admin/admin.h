@@ -59,10 +59,12 @@ struct audit_request {
     int64_t payload_max;   /* larger payloads are not fetched */
 };
 
+#define SENT_WITHIN_S 60
+
 /* What the table says of a sent row. */
 struct sent_row {
-    int64_t rank; /* grows in the order of the ids; INT64_MIN: not known */
-    int64_t sent_ms;
+    int64_t rank;    /* grows in the order of the ids; INT64_MIN: not known */
+    int64_t sent_ms; /* with on_sent = "position" it was sent up to SENT_WITHIN_S earlier */
 };
 
 struct sent_reader {

@@ -1,5 +1,6 @@
 #include "admin/facts.h"
 
+#include "admin/admin.h"
 #include "catalog/order_trigger.h"
 #include "catalog/schema.h"
 #include "message/batch.h"
@@ -151,6 +152,7 @@ static const struct sql_fact facts[] = {
     {"attach_ms", .text = FACT_NUMBER(PARTITION_ATTACH_MS)},
     {"partitions_ahead", .text = FACT_NUMBER(PARTITIONS_AHEAD)},
     {"purge_rows", .text = FACT_NUMBER(PURGE_ROWS)},
+    {"sent_within_s", .text = FACT_NUMBER(SENT_WITHIN_S)},
     {"unsent_max", .text = FACT_NUMBER(UNSENT_COUNT_MAX)},
     {"looked_rows", .text = FACT_NUMBER(REPLAY_LOOKED_ROWS)},
     {"audit_rows", .text = FACT_NUMBER(AUDIT_PAGE_ROWS)},

@@ -327,14 +327,11 @@ static int thin_positions(struct admin *admin, struct error *error)
 {
     char retention[32];
     const char *params[1] = {retention};
-    int64_t age_ms = admin->options->retention_ms;
     PGresult *result;
 
     if (admin->options->on_sent != ON_SENT_POSITION)
         return 0;
-    if (age_ms > 0 && admin_raise_age(admin, &age_ms, error) < 0) /* as the rows themselves */
-        return -1;
-    (void)snprintf(retention, sizeof retention, "%" PRId64, age_ms);
+    (void)snprintf(retention, sizeof retention, "%" PRId64, admin->options->retention_ms);
     result = admin_query(admin, statement_thin_positions, 1, params, error);
     PQclear(result);
     return result != NULL ? 0 : -1;

@@ -9,7 +9,8 @@
  * part of a statement. */
 
 #define FACT_TEXT_OF(macro) #macro
-#define FACT_NUMBER(macro) FACT_TEXT_OF(macro) /* the text of a macro that is a plain number */
+/* The text of a macro that is a plain number; of another word nothing is compiled. */
+#define FACT_NUMBER(macro) (&FACT_TEXT_OF(macro)[0 * (macro)])
 
 /* Of what keeps PostgreSQL from removing sent rows, what has done so for less is left out. */
 #define HOLDERS_LONG_S 300

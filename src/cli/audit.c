@@ -19,7 +19,6 @@
 
 #define ASK_MS 4000                 /* for what a broker says of a row's destination */
 #define CLOCKS_MS (60 * 60 * 1000L) /* how far the clocks of the servers may be apart */
-#define THINNED_MS 60000
 #define REPAIR_STEP 10000
 #define REPAIR_STEPS "  sent rows\n  values replay_begin\n  values repair_ids\n  copy replay"
 
@@ -337,15 +336,14 @@ static int64_t first_of_topic(const struct audited_sink *sink, int topic)
     return first_ms;
 }
 
-/* How much later than its message a row may have been sent, by its time. With on_sent = "position"
- * that time is the last of its minute (thin_positions.sql). */
+/* How much later than its message a row was sent, by the time that the table says. */
 static int64_t lag_of(const struct auditing *auditing)
 {
+    bool by_position = auditing->config->relay.outbox.on_sent == ON_SENT_POSITION;
+    int64_t within_ms = by_position ? SENT_WITHIN_S * 1000 : 0;
     int64_t lag_ms = audit_seen(auditing->audit).lag_ms;
 
-    return auditing->config->relay.outbox.on_sent == ON_SENT_POSITION && lag_ms < THINNED_MS
-               ? THINNED_MS
-               : lag_ms;
+    return lag_ms > within_ms ? lag_ms : within_ms;
 }
 
 /* Whether retention explains that a row is not held. A partition that is not the row's explains it

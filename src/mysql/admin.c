@@ -333,16 +333,19 @@ int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
                             .deadline_ms = limit_ms > 0 ? clock_now_ms() + limit_ms : 0,
                             .stop = stop,
                             .closure = closure};
-    int deleted;
+    struct error of_parked;
+    int parked, deleted = 0;
 
     purge->purged = 0;
     purge->refused = 0;
     purge->age_ms = age_ms;
-    deleted = delete_all(&run, true, error);
-    if (deleted <= 0 || !may_purge_outbox(admin))
-        return deleted > 0 ? 0 : -1;
-    deleted = delete_all(&run, false, error);
-    if (deleted == 0 && clock_left_ms(purge->walk_at_ms) == 0)
-        deleted = walk(&run, error);
-    return deleted < 0 ? -1 : 0;
+    parked = delete_all(&run, true, &of_parked);
+    if (admin->session.conn != NULL && may_purge_outbox(admin)) {
+        deleted = delete_all(&run, false, error);
+        if (deleted == 0 && clock_left_ms(purge->walk_at_ms) == 0)
+            deleted = walk(&run, error);
+    }
+    if (parked <= 0)
+        *error = of_parked;
+    return parked <= 0 || deleted < 0 ? -1 : 0;
 }

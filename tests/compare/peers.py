@@ -141,8 +141,7 @@ def log_end():
 ALL = (Ours("ours", {"lanes": 2, "on_sent": "mark"}),
        Ours("ours-tuned", {"lanes": 4, "on_sent": "delete"}, *DATABASE.TUNED_INIT),
        Ours("ours-position", {"lanes": 2, "on_sent": "position"}),
-       Ours("ours-partitions", {"lanes": 2, "on_sent": "position"}, "--partitions", "20000"),
        Debezium("debezium"),
        Debezium("debezium-tuned", "-tuned"))
 if isinstance(DATABASE, MariaDB):  # which has no "position"
-    ALL = tuple(peer for peer in ALL if peer.name not in ("ours-position", "ours-partitions"))
+    ALL = tuple(peer for peer in ALL if peer.name != "ours-position")

@@ -4,7 +4,6 @@ import figures
 BROKERS = {"kafka": "Kafka", "nats": "NATS"}
 NAMES = {"ours": "outbox-relay, as installed", "ours-tuned": "outbox-relay, tuned",
          "ours-position": "outbox-relay, position",
-         "ours-partitions": "outbox-relay, position in partitions",
          "debezium": "Debezium Server, as installed", "debezium-tuned": "Debezium Server, tuned"}
 FAULTS = ("lost", "twice", "behind")
 SHORT = ("messages/s", "relay CPU", "database CPU", "and cleanup", "broker CPU", "MiB", "200/s", "1,000/s", "restart", "repeats")

@@ -478,10 +478,13 @@ FIXTURE_TEST(rows_that_were_sent_in_the_minute_of_a_purge_are_too_old_to_tell_by
     send_rows(fixture, 20);
     assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
     send_rows(fixture, 1);
-    sql(fixture->conn, "UPDATE outbox_progress SET settled_at = settled_at + interval '50 s'"
-                       " WHERE top <= 20");
-    audit_all(fixture, 0);
-    assert_findings(fixture, (struct expected){0});
+    send_rows(fixture, 1);
+    remove_message(22);
+    sql(fixture->conn, "UPDATE outbox_progress SET settled_at = settled_at + interval '50 s' *"
+                       " CASE top WHEN 20 THEN 1 WHEN 22 THEN 2 ELSE 0 END");
+    audit_all(fixture, 1);
+    assert_findings(fixture, (struct expected){.missing = 1});
+    (void)finding_of(fixture, "missing", "22");
     assert_counted(fixture, "too_old_rows", 20);
 }
 

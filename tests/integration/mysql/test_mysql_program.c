@@ -403,6 +403,20 @@ TEST(a_purge_steps_over_rows_that_cannot_be_deleted)
     assert_said("purged 4");
 }
 
+TEST(a_parked_row_that_cannot_be_deleted_holds_up_no_purge_of_the_outbox)
+{
+    create();
+    sql(fixture, "INSERT INTO outbox (topic, sent_at) VALUES ('t', '2026-01-01');"
+                 "INSERT INTO outbox_parked (id, state, sent_at) VALUES (9, 'sent', '2026-01-01');"
+                 "CREATE TABLE uses (seq BIGINT UNSIGNED NOT NULL,"
+                 " FOREIGN KEY (seq) REFERENCES outbox_parked (seq)) ENGINE=InnoDB;"
+                 "INSERT INTO uses SELECT seq FROM outbox_parked");
+    assert_int_not_equal(run("purge", "--older-than", "0s", NULL), 0);
+    assert_said("a foreign key constraint fails");
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox"), 0);
+    assert_int_equal(number_of(fixture, "SELECT COUNT(*) FROM outbox_parked"), 1);
+}
+
 /* ---- rows that are not sent ---- */
 
 TEST(a_row_of_which_where_knows_nothing_is_explained_as_left_out)
