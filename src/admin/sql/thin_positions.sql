@@ -1,6 +1,6 @@
 -- use: desk thin_positions if position
 -- Deletes the progress that is not needed: of each slice the last of a minute stays, which says when rows were sent. Of
--- what is older than the retention, and says nothing of the rows that there are, the last stays. Each call goes on where
+-- what is older than the retention and says nothing of the rows that there are, the last stays. Each call goes on where
 -- the one before ended ("thinned" of the control table), because as long as a snapshot is held, who reads the progress
 -- from its start passes all that was deleted. It looks at 5,000 of each slice, and at the oldest 100 if the first is
 -- older than the retention.
